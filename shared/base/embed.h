@@ -1,0 +1,11 @@
+/* A file compiled into the program by schema/embed.py: its name, its bytes, its SHA-256. */
+#pragma once
+
+#include <stddef.h>
+
+struct ff_embedded {
+	const char *name;          /* file name without folder */
+	const unsigned char *data; /* not NUL-terminated */
+	size_t len;                /* bytes */
+	const char *sha256;        /* 64 hex digits */
+};

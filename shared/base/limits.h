@@ -1,0 +1,51 @@
+/* Every cap of firstfault in one place: name, unit and what happens at the cap.
+ *
+ * A cap that changes events counts within one lane or one stream only, so that a verdict never
+ * depends on how streams interleave. Caps of a job or of the process slow reading or refuse what is
+ * new; each has a counter (core/count.def) that `firstfault status` shows.
+ */
+#pragma once
+
+/* Lines and records (law 9, law 10 of the design). */
+#define FF_LINE_MAX (64u * 1024u)           /* bytes of a line kept; the rest is skipped, counted */
+#define FF_RECORD_LINES 2000u                /* lines of a record; then it is closed, counted */
+#define FF_RECORD_BYTES (256u * 1024u)       /* bytes of a record; then it is closed, counted */
+#define FF_RECORD_IDLE (1024u * 1024u)       /* bytes of its stream since its last line: closed */
+#define FF_RECORD_SPAN (1536u * 1024u)       /* bytes of its stream since its first line: closed */
+#define FF_LANES_MAX 4096u                   /* lanes of a stream; a further tag uses lane 0 */
+#define FF_EVENTS_HALF 32u                   /* events kept of a lane and attempt: first and last */
+#define FF_EVIDENCE_MAX 2048u                /* bytes of text kept in an event */
+#define FF_PROGRESS_TEXT 256u                /* bytes of a progress line kept in its lane */
+#define FF_SAMPLE_STEP 65536u               /* a clock pair at lines that hold a multiple of this */
+#define FF_PAIRS_MAX 64u                     /* clock pairs of a lane (lower envelope) */
+#define FF_SUBJECT_MAX 8192u                 /* bytes of a record that one pattern sees */
+#define FF_MATCH_LIMIT 100000u               /* PCRE2 match limit; reaching it is counted */
+#define FF_RECORD_EVENTS 256u                /* events of one record; more are dropped, counted */
+
+/* Identity. */
+#define FF_JOB_ID_MAX 128u                   /* bytes of a job id, run id or node name */
+#define FF_NAME_MAX 512u                     /* bytes of a stream name or path below a folder */
+#define FF_RANKS_MAX 131072                  /* ranks of a run; a larger rank is refused */
+#define FF_STREAMS_MAX 262144u               /* streams of a run; a further one is refused */
+#define FF_RUNS_MAX 4096u                   /* open runs of the process; a further one is refused */
+#define FF_CONTROLS_MAX 524288u              /* control ids of a run; a further one is refused */
+#define FF_NODES_MAX 65536u                  /* nodes of a run with clock samples; then refused */
+#define FF_CLOCK_SAMPLES 64u                 /* clock samples of a node: those of least delay */
+
+/* Wire. */
+#define FF_WIRE_STREAMS 10u                  /* streams of one hello (k is one digit) */
+#define FF_WIRE_LINE (64u * 1024u + 64u)    /* bytes of one native line; longer is error too-long */
+#define FF_WIRE_CONTROL (64u * 1024u)        /* bytes of one control object */
+#define FF_JSONL_LINE (16u * 1024u * 1024u)  /* bytes of one JSON Lines object; longer is skipped */
+#define FF_JSON_DEPTH 64                     /* nesting of a JSON value */
+#define FF_MAX_UNACKED (4u * 1024u * 1024u)  /* bytes a sender may have sent and not acknowledged */
+#define FF_HTTP_BODY (1024u * 1024u)         /* bytes of a request body */
+
+/* Daemon. */
+#define FF_QUEUE_BYTES (16u * 1024u * 1024u) /* rows waiting for the store; then reading stops */
+#define FF_BATCH_ROWS 4096u                  /* rows that make a transaction due at once */
+#define FF_BATCH_MS 10u                      /* else it is due after this */
+#define FF_SEGMENT_BYTES (16u * 1024u * 1024u)
+#define FF_SEGMENTS_MAX 64u                  /* segments of a run; the oldest is dropped, counted */
+#define FF_CONNS_MAX 4096u                   /* connections; a further one is told busy */
+#define FF_TAIL_FILES 4096u                  /* tailed files; a further one is counted */
