@@ -38,12 +38,10 @@ const char *ff_strerror(int code)
 {
 	switch (code) {
 #define X(name, value, text) \
-	case name: \
-		return text;
+	case name: return text;
 		FF_ERR_CODES(X)
 #undef X
-	default: /* not one of ours */
-		break;
+	default: /* not one of ours */ break;
 	}
 	if (code == INT32_MIN) {
 		return "unknown error";

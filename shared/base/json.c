@@ -98,24 +98,12 @@ static bool is_plain(unsigned char c)
 static void add_escaped(struct ff_buf *out, unsigned char c)
 {
 	switch (c) {
-	case '\n':
-		ff_buf_addz(out, "\\n");
-		return;
-	case '\t':
-		ff_buf_addz(out, "\\t");
-		return;
-	case '\r':
-		ff_buf_addz(out, "\\r");
-		return;
-	case '"':
-		ff_buf_addz(out, "\\\"");
-		return;
-	case '\\':
-		ff_buf_addz(out, "\\\\");
-		return;
-	default:
-		ff_buf_addf(out, "\\u%04x", c);
-		return;
+	case '\n': ff_buf_addz(out, "\\n"); return;
+	case '\t': ff_buf_addz(out, "\\t"); return;
+	case '\r': ff_buf_addz(out, "\\r"); return;
+	case '"': ff_buf_addz(out, "\\\""); return;
+	case '\\': ff_buf_addz(out, "\\\\"); return;
+	default: ff_buf_addf(out, "\\u%04x", c); return;
 	}
 }
 

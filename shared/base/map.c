@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#define DELETED 1u     /* hash of a deleted slot; a free one has 0 */
-#define HASH_FIRST 2u  /* real hashes are at least this */
+#define DELETED 1u    /* hash of a deleted slot; a free one has 0 */
+#define HASH_FIRST 2u /* real hashes are at least this */
 #define SLOTS_FIRST 16u
 #define PROBES_MAX 256u /* at half load a longer chain means chosen keys: then the seed changes */
 #define SEEDS_MAX 64u

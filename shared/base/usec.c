@@ -123,8 +123,8 @@ bool ff_usec_rfc3339(struct ff_str s, ff_usec *ret)
 	if (!take(s, &at, 4, &year) || !take_char(s, &at, "-") || !take(s, &at, 2, &month) ||
 		!take_char(s, &at, "-") || !take(s, &at, 2, &day) || !take_char(s, &at, "Tt ") ||
 		!take(s, &at, 2, &hour) || !take_char(s, &at, ":") || !take(s, &at, 2, &min) ||
-		!take_char(s, &at, ":") || !take(s, &at, 2, &sec) ||
-		!take_fraction(s, &at, &us) || !take_zone(s, &at, &zone) || at != s.n) {
+		!take_char(s, &at, ":") || !take(s, &at, 2, &sec) || !take_fraction(s, &at, &us) ||
+		!take_zone(s, &at, &zone) || at != s.n) {
 		return false;
 	}
 	if (month < 1 || month > 12 || day < 1 || day > month_days(year, month) || hour > 23 ||
