@@ -1,0 +1,595 @@
+#include "core/catalog.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/arena.h"
+#include "base/arr.h"
+#include "base/json.h"
+#include "base/map.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define LITERAL_LEAST 4u
+#define LITERAL_MOST 255u
+
+struct sha256 {
+	uint32_t h[8];
+	unsigned char block[64];
+	uint64_t len;
+};
+
+/* What is known of one fault id. */
+struct fault {
+	uint32_t ntexts;
+	const struct ff_signature *first, *first_with_cause;
+};
+
+struct ff_catalog {
+	struct ff_arena arena; /* all but what is named below */
+	struct ff_text *texts;
+	size_t ntexts, ctexts;
+	pcre2_compile_context *ctx;
+	struct ff_map faults; /* id -> struct fault, of the arena */
+	struct ff_scan *scan;
+	struct sha256 sha;
+	const char *hash;
+};
+
+/* ---- SHA-256 (FIPS 180-4): only to name a catalogue */
+
+/* clang-format off */
+static const uint32_t sha256_k[64] = {
+	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
+	0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
+	0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
+	0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+	0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
+	0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+	0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
+	0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+	0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+/* clang-format on */
+
+static uint32_t rotate(uint32_t x, unsigned n)
+{
+	return x >> n | x << (32 - n);
+}
+
+static void sha256_init(struct sha256 *s)
+{
+	static const uint32_t first[8] = {
+		0x6a09e667,
+		0xbb67ae85,
+		0x3c6ef372,
+		0xa54ff53a,
+		0x510e527f,
+		0x9b05688c,
+		0x1f83d9ab,
+		0x5be0cd19,
+	};
+	memcpy(s->h, first, sizeof first);
+	s->len = 0;
+}
+
+static void sha256_block(struct sha256 *s)
+{
+	uint32_t w[64];
+	uint32_t v[8];
+	for (unsigned i = 0; i < 16; i++) {
+		const unsigned char *b = s->block + 4 * (size_t)i;
+		w[i] = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+	}
+	for (unsigned i = 16; i < 64; i++) {
+		uint32_t a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
+		uint32_t b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
+		w[i] = w[i - 16] + a + w[i - 7] + b;
+	}
+	memcpy(v, s->h, sizeof v);
+	for (unsigned i = 0; i < 64; i++) {
+		uint32_t e = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
+		uint32_t t1 = v[7] + e + ((v[4] & v[5]) ^ (~v[4] & v[6])) + sha256_k[i] + w[i];
+		uint32_t a = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
+		uint32_t t2 = a + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+		memmove(v + 1, v, 7 * sizeof *v);
+		v[4] += t1;
+		v[0] = t1 + t2;
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		s->h[i] += v[i];
+	}
+}
+
+static void sha256_add(struct sha256 *s, struct ff_str bytes)
+{
+	while (bytes.n) {
+		size_t at = (size_t)(s->len % 64);
+		size_t n = bytes.n < 64 - at ? bytes.n : 64 - at;
+		memcpy(s->block + at, bytes.p, n);
+		s->len += n;
+		bytes = ff_str_skip(bytes, n);
+		if (s->len % 64 == 0) {
+			sha256_block(s);
+		}
+	}
+}
+
+static void sha256_hex(struct sha256 *s, char ret[65])
+{
+	static const char zeros[64] = {0};
+	unsigned char bits[8];
+	for (unsigned i = 0; i < 8; i++) {
+		bits[i] = (unsigned char)(s->len * 8 >> (56 - 8 * i));
+	}
+	size_t at = (size_t)(s->len % 64);
+	sha256_add(s, FF_STR("\x80"));
+	sha256_add(s, ff_str_n(zeros, at < 56 ? 55 - at : 119 - at));
+	sha256_add(s, ff_str_n(bits, sizeof bits));
+	for (unsigned i = 0; i < 64; i++) {
+		ret[i] = "0123456789abcdef"[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
+	}
+	ret[64] = '\0';
+}
+
+/* ---- life */
+
+struct ff_catalog *ff_catalog_create(void)
+{
+	struct ff_catalog *c = ff_xcalloc(1, sizeof *c);
+	c->ctx = pcre2_compile_context_create(NULL);
+	assert(c->ctx);
+	pcre2_set_newline(c->ctx, PCRE2_NEWLINE_LF);
+	sha256_init(&c->sha);
+	return c;
+}
+
+void ff_catalog_destroy(struct ff_catalog *c)
+{
+	if (!c) {
+		return;
+	}
+	for (size_t i = 0; i < c->ntexts; i++) {
+		pcre2_code_free((pcre2_code *)c->texts[i].code);
+	}
+	free(c->texts);
+	pcre2_compile_context_free(c->ctx);
+	ff_scan_destroy(c->scan);
+	ff_map_finish(&c->faults);
+	ff_arena_finish(&c->arena);
+	free(c);
+}
+
+/* ---- one entry */
+
+/* Where in the documents we are, for errors. */
+struct place {
+	const char *file;
+	size_t entry;   /* from 1 */
+	const char *id; /* NULL until it is known */
+	struct ff_err *err;
+};
+
+__attribute__((format(printf, 3, 4))) static int bad(
+	const struct place *at, int code, const char *fmt, ...)
+{
+	struct ff_buf text = {0};
+	va_list ap;
+	va_start(ap, fmt);
+	ff_buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	ff_err_set(at->err, code, "%s: entry %zu (%s): %s", at->file, at->entry,
+		at->id ? at->id : "without id", text.p);
+	ff_buf_finish(&text);
+	return code;
+}
+
+static bool is_word(const char *z)
+{
+	bool letter = false;
+	for (; *z; z++) {
+		bool good = (*z >= 'a' && *z <= 'z') || (*z >= '0' && *z <= '9');
+		if (!good && (*z != '-' || !letter)) {
+			return false;
+		}
+		letter = good;
+	}
+	return letter;
+}
+
+static bool is_known_key(const char *key, const char *const *keys)
+{
+	for (; *keys; keys++) {
+		if (!strcmp(key, *keys)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int check_keys(
+	const struct ff_json_node *obj, const char *const *keys, const struct place *at)
+{
+	for (const struct ff_json_node *v = ff_json_first(obj); v; v = ff_json_next(v)) {
+		if (!is_known_key(ff_json_key(v), keys)) {
+			return bad(at, FF_ESCHEMA, "unknown key \"%s\"", ff_json_key(v));
+		}
+	}
+	return 0;
+}
+
+/* A text that has to be there and not be empty. */
+static int get_text(struct ff_catalog *c, const struct ff_json_node *obj, const char *key,
+	const struct place *at, const char **ret)
+{
+	const char *z = ff_json_string(ff_json_get(obj, key));
+	if (!z || !*z) {
+		return bad(at, FF_ESCHEMA, "\"%s\" is not a text", key);
+	}
+	*ret = ff_arena_strdup(&c->arena, z);
+	return 0;
+}
+
+static int get_texts(struct ff_catalog *c, const struct ff_json_node *obj, const char *key,
+	const struct place *at, const char ***ret)
+{
+	const struct ff_json_node *list = ff_json_get(obj, key);
+	size_t n = 0;
+	if (list && !ff_json_is_array(list)) {
+		return bad(at, FF_ESCHEMA, "\"%s\" is not a list", key);
+	}
+	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v)) {
+		n++;
+	}
+	const char **texts = FF_ARENA_ARR(&c->arena, const char *, n + 1);
+	n = 0;
+	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v)) {
+		if (!ff_json_string(v)) {
+			return bad(at, FF_ESCHEMA, "\"%s\" holds something that is no text", key);
+		}
+		texts[n++] = ff_arena_strdup(&c->arena, ff_json_string(v));
+	}
+	*ret = texts;
+	return 0;
+}
+
+static int get_verify(struct ff_catalog *c, const struct ff_json_node *obj, const struct place *at,
+	struct ff_signature *sig)
+{
+	static const char *const keys[] = {"run", "expect", NULL};
+	const struct ff_json_node *list = ff_json_get(obj, "verify");
+	size_t n = 0;
+	if (list && !ff_json_is_array(list)) {
+		return bad(at, FF_ESCHEMA, "\"verify\" is not a list");
+	}
+	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v)) {
+		n++;
+	}
+	struct ff_verify *verify = FF_ARENA_ARR(&c->arena, struct ff_verify, n + 1);
+	n = 0;
+	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v), n++) {
+		int r = ff_json_is_object(v)
+			? check_keys(v, keys, at)
+			: bad(at, FF_ESCHEMA, "\"verify\" is not a list of objects");
+		r = r ? r : get_text(c, v, "run", at, &verify[n].run);
+		r = r ? r : get_text(c, v, "expect", at, &verify[n].expect);
+		if (r) {
+			return r;
+		}
+	}
+	sig->verify = verify;
+	sig->nverify = n;
+	return 0;
+}
+
+static int get_number(const struct ff_json_node *obj, const char *key, int (*parse)(struct ff_str),
+	const struct place *at, int *ret)
+{
+	const char *z = ff_json_string(ff_json_get(obj, key));
+	int v = z ? parse(ff_str_z(z)) : -1;
+	if (v < 0) {
+		return bad(at, FF_ESCHEMA, "\"%s\" is \"%s\", which is none of its values", key,
+			z ? z : "");
+	}
+	*ret = v;
+	return 0;
+}
+
+static int get_closed_sets(
+	const struct ff_json_node *obj, const struct place *at, struct ff_signature *sig)
+{
+	int role = 0, domain = 0, kind = FF_EVENT_FAULT;
+	int r = get_number(obj, "role", ff_role_parse, at, &role);
+	r = r ? r : get_number(obj, "domain", ff_domain_parse, at, &domain);
+	if (!r && ff_json_get(obj, "kind")) {
+		r = get_number(obj, "kind", ff_event_kind_parse, at, &kind);
+	}
+	const struct ff_json_node *generic = ff_json_get(obj, "generic");
+	if (!r && generic && !ff_json_bool(generic, &sig->generic)) {
+		r = bad(at, FF_ESCHEMA, "\"generic\" is not true or false");
+	}
+	sig->role = (enum ff_role)role;
+	sig->domain = (enum ff_domain)domain;
+	sig->kind = (enum ff_event_kind)kind;
+	return r;
+}
+
+static struct fault *get_fault(struct ff_catalog *c, const char *id)
+{
+	struct fault *f = ff_map_get(&c->faults, ff_str_z(id));
+	if (!f) {
+		f = FF_ARENA_NEW(&c->arena, struct fault);
+		ff_map_put(&c->faults, ff_str_z(id), f);
+	}
+	return f;
+}
+
+/* ---- one text */
+
+static int by_field(const void *x, const void *y)
+{
+	const struct ff_group *a = x, *b = y;
+	if (a->id != b->id) {
+		return a->id < b->id ? -1 : 1;
+	}
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Names of groups become field ids, once. */
+static int get_groups(struct ff_catalog *c, struct ff_text *t, const struct place *at)
+{
+	const pcre2_code *code = t->code;
+	uint32_t n = 0, size = 0;
+	PCRE2_SPTR table = NULL;
+	pcre2_pattern_info(code, PCRE2_INFO_NAMECOUNT, &n);
+	pcre2_pattern_info(code, PCRE2_INFO_NAMEENTRYSIZE, &size);
+	pcre2_pattern_info(code, PCRE2_INFO_NAMETABLE, &table);
+	struct ff_group *groups = FF_ARENA_ARR(&c->arena, struct ff_group, (size_t)n + 1);
+	for (uint32_t i = 0; i < n; i++) {
+		PCRE2_SPTR row = table + (size_t)i * size;
+		const char *name = (const char *)row + 2;
+		int id = ff_field_parse(ff_str_z(name));
+		if (id < 0) {
+			return bad(at, FF_ESCHEMA, "%s: group \"%s\" is no field", t->name, name);
+		}
+		groups[i] = (struct ff_group){(uint32_t)row[0] << 8 | row[1], (enum ff_field_id)id};
+	}
+	if (n > 1) {
+		qsort(groups, n, sizeof *groups, by_field);
+	}
+	t->groups = groups;
+	t->ngroups = n;
+	return 0;
+}
+
+static int compile(struct ff_catalog *c, struct ff_text *t, const struct place *at)
+{
+	/* A match begins in the line of its literal (FIRSTLINE); another line has its own mark. */
+	uint32_t flags = PCRE2_MULTILINE | PCRE2_FIRSTLINE | PCRE2_DUPNAMES | PCRE2_NEVER_UTF |
+		PCRE2_NEVER_UCP | PCRE2_NEVER_BACKSLASH_C;
+	int code = 0;
+	PCRE2_SIZE where = 0;
+	pcre2_code *re = pcre2_compile(
+		(PCRE2_SPTR)t->pattern, PCRE2_ZERO_TERMINATED, flags, &code, &where, c->ctx);
+	if (!re) {
+		PCRE2_UCHAR text[160] = "";
+		pcre2_get_error_message(code, text, sizeof text);
+		return bad(at, FF_EREGEX, "%s: pattern: %s at byte %zu", t->name, (char *)text,
+			(size_t)where);
+	}
+	/* Without JIT (no memory that may be run) it is slower and matches the same. */
+	(void)pcre2_jit_compile(re, PCRE2_JIT_COMPLETE);
+	t->code = re;
+	return get_groups(c, t, at);
+}
+
+static int add_text(struct ff_catalog *c, const struct ff_json_node *obj, struct fault *f,
+	struct ff_signature *sig, const struct place *at)
+{
+	static const char *const keys[] = {
+		"literal",
+		"pattern",
+		"component",
+		"since",
+		"source",
+		NULL,
+	};
+	const char *literal;
+	struct ff_text t = {.index = (uint32_t)c->ntexts, .sig = sig};
+	if (!ff_json_is_object(obj)) {
+		return bad(at, FF_ESCHEMA, "\"match\" holds something that is no object");
+	}
+	t.name = ff_arena_fmt(&c->arena, "%s/%u", sig->id, f->ntexts + 1);
+	int r = check_keys(obj, keys, at);
+	r = r ? r : get_text(c, obj, "literal", at, &literal);
+	r = r ? r : get_text(c, obj, "pattern", at, &t.pattern);
+	if (r) {
+		return r;
+	}
+	t.literal = ff_str_z(literal);
+	if (t.literal.n < LITERAL_LEAST || t.literal.n > LITERAL_MOST ||
+		ff_str_chr(t.literal, '\n', 0) >= 0 || ff_str_chr(t.literal, '\r', 0) >= 0) {
+		return bad(at, FF_ESCHEMA, "%s: a literal has %u to %u bytes and no LF or CR",
+			t.name, LITERAL_LEAST, LITERAL_MOST);
+	}
+	r = compile(c, &t, at);
+	if (r) {
+		pcre2_code_free((pcre2_code *)t.code);
+		return r;
+	}
+	for (size_t i = 0; i < t.ngroups && sig->role == FF_ROLE_CONTEXT; i++) {
+		sig->progress = sig->progress || t.groups[i].id == FF_F_step;
+		sig->success = sig->success || t.groups[i].id == FF_F_done;
+	}
+	f->ntexts++;
+	*FF_ARR_ADD(c->texts, c->ntexts, c->ctexts) = t;
+	return 0;
+}
+
+static int add_entry(struct ff_catalog *c, const struct ff_json_node *obj, struct place *at)
+{
+	static const char *const keys[] = {
+		"id",
+		"title",
+		"category",
+		"role",
+		"domain",
+		"kind",
+		"generic",
+		"match",
+		"cause",
+		"mechanism",
+		"symptoms",
+		"confirm",
+		"fix",
+		"prevent",
+		"verify",
+		"example_fix",
+		"affects",
+		"see_also",
+		"references",
+		"tags",
+		"examples",
+		"counterexamples",
+		NULL,
+	};
+	if (!ff_json_is_object(obj)) {
+		return bad(at, FF_ESCHEMA, "not an object");
+	}
+	struct ff_signature *sig = FF_ARENA_NEW(&c->arena, struct ff_signature);
+	int r = get_text(c, obj, "id", at, &sig->id);
+	if (r) {
+		return r;
+	}
+	if (!is_word(sig->id)) {
+		return bad(at, FF_ESCHEMA, "\"id\" has other bytes than a-z, 0-9 and single -");
+	}
+	at->id = sig->id;
+	r = check_keys(obj, keys, at);
+	r = r ? r : get_text(c, obj, "title", at, &sig->title);
+	r = r ? r : get_text(c, obj, "category", at, &sig->category);
+	r = r ? r : get_closed_sets(obj, at, sig);
+	if (!r && ff_json_get(obj, "cause")) {
+		r = get_text(c, obj, "cause", at, &sig->cause);
+	}
+	r = r ? r : get_texts(c, obj, "mechanism", at, &sig->mechanism);
+	r = r ? r : get_texts(c, obj, "fix", at, &sig->fix);
+	r = r ? r : get_verify(c, obj, at, sig);
+	if (r) {
+		return r;
+	}
+	const struct ff_json_node *match = ff_json_get(obj, "match");
+	if (!ff_json_is_array(match) || !ff_json_first(match)) {
+		return bad(at, FF_ESCHEMA, "\"match\" is not a list of texts");
+	}
+	struct fault *f = get_fault(c, sig->id);
+	for (const struct ff_json_node *v = ff_json_first(match); v && !r; v = ff_json_next(v)) {
+		r = add_text(c, v, f, sig, at);
+	}
+	f->first = f->first ? f->first : sig;
+	f->first_with_cause = f->first_with_cause || !sig->cause ? f->first_with_cause : sig;
+	return r;
+}
+
+int ff_catalog_add(struct ff_catalog *c, const char *file, struct ff_str json, struct ff_err *err)
+{
+	struct ff_err why = {0};
+	assert(!c->scan);
+	struct ff_json *doc = ff_json_parse(json, &why);
+	if (!doc) {
+		return ff_err_set(err, FF_EJSON, "%s: %s", file, why.text);
+	}
+	sha256_add(&c->sha, json);
+	const struct ff_json_node *root = ff_json_root(doc);
+	struct place at = {.file = file, .err = err};
+	int r = 0;
+	if (!ff_json_is_array(root)) {
+		r = ff_err_set(err, FF_ESCHEMA, "%s: not an array of entries", file);
+	}
+	for (const struct ff_json_node *v = ff_json_first(root); v && !r; v = ff_json_next(v)) {
+		at.entry++;
+		at.id = NULL;
+		r = add_entry(c, v, &at);
+	}
+	ff_json_destroy(doc);
+	return r;
+}
+
+int ff_catalog_seal(struct ff_catalog *c, const char *sha256, struct ff_err *err)
+{
+	char hex[65];
+	assert(!c->scan);
+	if (c->ntexts > UINT32_MAX / 2) {
+		return ff_err_set(err, FF_ELIMIT, "the catalogue has too many texts");
+	}
+	c->scan = ff_scan_create();
+	for (size_t i = 0; i < c->ntexts; i++) {
+		ff_scan_add(c->scan, c->texts[i].literal, (uint32_t)i);
+	}
+	for (size_t i = 0; i < ff_record_nopeners; i++) {
+		ff_scan_add(c->scan, ff_record_openers[i], (uint32_t)(c->ntexts + i));
+	}
+	ff_scan_seal(c->scan);
+	if (!sha256) {
+		sha256_hex(&c->sha, hex);
+		sha256 = hex;
+	}
+	c->hash = ff_arena_fmt(&c->arena, "sha256:%s", sha256);
+	return 0;
+}
+
+int ff_catalog_load(
+	const struct ff_embedded *files, size_t n, struct ff_catalog **ret, struct ff_err *err)
+{
+	struct ff_catalog *c = ff_catalog_create();
+	int r = 0;
+	for (size_t i = 0; i < n && !r; i++) {
+		r = ff_catalog_add(c, files[i].name, ff_str_n(files[i].data, files[i].len), err);
+	}
+	r = r ? r : ff_catalog_seal(c, NULL, err);
+	if (r) {
+		ff_catalog_destroy(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+/* ---- questions */
+
+const struct ff_scan *ff_catalog_scan(const struct ff_catalog *c)
+{
+	return c->scan;
+}
+
+size_t ff_catalog_ntexts(const struct ff_catalog *c)
+{
+	return c->ntexts;
+}
+
+const struct ff_text *ff_catalog_text(const struct ff_catalog *c, size_t i)
+{
+	return &c->texts[i];
+}
+
+bool ff_catalog_is_opener(const struct ff_catalog *c, uint32_t id)
+{
+	return id >= c->ntexts;
+}
+
+const struct ff_signature *ff_catalog_find(const struct ff_catalog *c, const char *fault)
+{
+	const struct fault *f = fault ? ff_map_get(&c->faults, ff_str_z(fault)) : NULL;
+	if (!f) {
+		return NULL;
+	}
+	return f->first_with_cause ? f->first_with_cause : f->first;
+}
+
+const char *ff_catalog_hash(const struct ff_catalog *c)
+{
+	return c->hash;
+}

@@ -1,0 +1,969 @@
+#include "core/stream_own.h"
+
+#include "base/arr.h"
+#include "base/mask.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define SLICE \
+	(128u * 1024u)    /* bytes that are scanned and split at a time: they stay in the cache */
+#define PROGRESS_MOST 16u /* texts of progress lines that one line is tried against */
+#define TEXTS_MOST 16u    /* other texts of a line that are noted */
+
+static const char *const count_names[] = {
+#define X(name, text) [FF_COUNT_##name] = #name,
+#include "core/count.def"
+#undef X
+};
+
+static const char *const count_texts[] = {
+#define X(name, text) [FF_COUNT_##name] = (text),
+#include "core/count.def"
+#undef X
+};
+
+const char *ff_count_name(enum ff_count c)
+{
+	return count_names[c];
+}
+
+const char *ff_count_text(enum ff_count c)
+{
+	return count_texts[c];
+}
+
+/* ---- life */
+
+static char *make_key(const struct ff_origin *o, uint32_t life)
+{
+	struct ff_buf key = {0};
+	size_t n = o->node ? strlen(o->node) : 0;
+	bool begins = n && !strncmp(o->name, o->node, n) && o->name[n] == '/';
+	if (n && !begins) {
+		ff_buf_addf(&key, "%s/", o->node);
+	}
+	ff_buf_addz(&key, o->name);
+	if (life > 1) {
+		ff_buf_addf(&key, "#%u", life);
+	}
+	return ff_buf_take(&key);
+}
+
+struct ff_stream *ff_stream_create(const struct ff_origin *origin, uint32_t number, uint32_t life)
+{
+	struct ff_stream *s = ff_xcalloc(1, sizeof *s);
+	s->number = number;
+	s->life = life;
+	s->origin = *origin;
+	s->origin.name = ff_xstrdup(origin->name);
+	s->origin.node = ff_xstrdup(origin->node);
+	s->origin.source = ff_xstrdup(origin->source);
+	s->key = make_key(origin, life);
+	ff_splitter_init(&s->splitter);
+	s->resume_line = 1;
+	s->last_tag = FF_TAG_INIT;
+	s->last_attempt = FF_UNKNOWN;
+	s->deadline = UINT64_MAX;
+	s->ended_us = FF_TIME_NONE;
+	s->dirty = true;
+	return s;
+}
+
+static void destroy_lane(struct ff_lane *lane)
+{
+	free(lane->progress.text);
+	free(lane->recovered.text);
+	free(lane->success.text);
+	free(lane->pairs);
+	free(lane->events);
+	ff_joiner_finish(&lane->joiner);
+	free(lane);
+}
+
+void ff_stream_destroy(struct ff_stream *s)
+{
+	if (!s) {
+		return;
+	}
+	for (size_t i = 0; i < s->nlanes; i++) {
+		destroy_lane(s->lanes[i]);
+	}
+	for (size_t i = 0; i < s->nevents; i++) {
+		ff_event_finish(&s->events[i]);
+	}
+	free(s->lanes);
+	free(s->slots);
+	free(s->events);
+	free(s->dropped);
+	ff_splitter_finish(&s->splitter);
+	free((char *)s->origin.name);
+	free((char *)s->origin.node);
+	free((char *)s->origin.source);
+	free(s->key);
+	free(s);
+}
+
+/* ---- lanes */
+
+static uint64_t hash_lane(struct ff_tag tag, int32_t attempt)
+{
+	uint64_t h = (uint64_t)tag.value * 0x9e3779b97f4a7c15ull;
+	h ^= ((uint64_t)(uint32_t)attempt << 8 | (uint64_t)tag.kind) * 0xff51afd7ed558ccdull;
+	return h ^ h >> 29;
+}
+
+static bool is_lane(const struct ff_lane *lane, struct ff_tag tag, int32_t attempt)
+{
+	return ff_tag_eq(lane->tag, tag) && lane->attempt == attempt;
+}
+
+/* The slot of a lane, or the free one where it would go. */
+static size_t find_slot(const struct ff_stream *s, struct ff_tag tag, int32_t attempt)
+{
+	size_t i = (size_t)hash_lane(tag, attempt) & (s->nslots - 1);
+	while (s->slots[i] && !is_lane(s->lanes[s->slots[i] - 1], tag, attempt)) {
+		i = (i + 1) & (s->nslots - 1);
+	}
+	return i;
+}
+
+static struct ff_lane *find_lane(const struct ff_stream *s, struct ff_tag tag, int32_t attempt)
+{
+	if (s->last_lane < s->nlanes && is_lane(s->lanes[s->last_lane], tag, attempt)) {
+		return s->lanes[s->last_lane];
+	}
+	size_t slot = s->nslots ? find_slot(s, tag, attempt) : 0;
+	return s->nslots && s->slots[slot] ? s->lanes[s->slots[slot] - 1] : NULL;
+}
+
+static void grow_slots(struct ff_stream *s)
+{
+	free(s->slots);
+	s->nslots = s->nslots ? s->nslots * 2 : 8;
+	s->slots = ff_xcalloc(s->nslots, sizeof *s->slots);
+	for (size_t i = 0; i < s->nlanes; i++) {
+		s->slots[find_slot(s, s->lanes[i]->tag, s->lanes[i]->attempt)] = (uint32_t)i + 1;
+	}
+}
+
+struct ff_lane *ff_stream_lane(
+	struct ff_stream *s, struct ff_tag tag, int32_t attempt, uint64_t *counts)
+{
+	struct ff_lane *lane = find_lane(s, tag, attempt);
+	if (lane) {
+		s->last_lane = ff_stream_lane_index(s, lane);
+		return lane;
+	}
+	if (s->nlanes >= FF_LANES_MAX) {
+		if (counts) {
+			counts[FF_COUNT_lanes_refused]++;
+		}
+		return s->lanes[0];
+	}
+	if (s->nlanes * 2 >= s->nslots) {
+		grow_slots(s);
+	}
+	lane = ff_xcalloc(1, sizeof *lane);
+	lane->tag = tag;
+	lane->attempt = attempt;
+	lane->first = lane->last = FF_STAMP_NONE;
+	lane->first_claimed = FF_CLAIMED_NONE;
+	lane->progress.stamp = lane->recovered.stamp = lane->success.stamp = FF_STAMP_NONE;
+	lane->open_offset = FF_OFFSET_UNKNOWN;
+	lane->index = (uint32_t)s->nlanes;
+	lane->dirty = true;
+	s->slots[find_slot(s, tag, attempt)] = lane->index + 1;
+	s->last_lane = s->nlanes;
+	*FF_ARR_ADD(s->lanes, s->nlanes, s->clanes) = lane;
+	return lane;
+}
+
+uint32_t ff_stream_lane_index(const struct ff_stream *s, const struct ff_lane *lane)
+{
+	assert(lane->index < s->nlanes);
+	return lane->index;
+}
+
+/* ---- the lane's summary */
+
+/* A line as the digest sees it. */
+struct entry {
+	const struct ff_line *line;
+	struct ff_str text;  /* prefixes off */
+	struct ff_str stamp; /* the time in a prefix */
+	struct ff_tag tag;   /* printed, else given with the line */
+	bool live;           /* not digested before: it counts */
+};
+
+static struct ff_claimed claimed_of(const struct entry *e)
+{
+	struct ff_claimed claimed;
+	/* The program's own time is the inner one; a prefix has that of whoever passed the line
+	 * on. */
+	if (ff_stamp_parse(e->text, &claimed) ||
+		(e->stamp.n && ff_stamp_parse(e->stamp, &claimed))) {
+		return claimed;
+	}
+	return FF_CLAIMED_NONE;
+}
+
+static unsigned claim_class(const struct ff_claimed *c)
+{
+	return (c->has_year ? 2u : 0u) + (c->has_zone ? 1u : 0u);
+}
+
+static __int128 delay(const struct ff_pair *p)
+{
+	return (__int128)p->came - p->claimed.us;
+}
+
+/* Twice the area of the triangle of three pairs, seen as points (came, delay); > 0: b lies below
+ * the line from a to c, so it is part of the lower envelope. */
+static __int128 below(const struct ff_pair *a, const struct ff_pair *b, const struct ff_pair *c)
+{
+	__int128 dx = (__int128)b->came - a->came, dy = delay(b) - delay(a);
+	__int128 ex = (__int128)c->came - a->came, ey = delay(c) - delay(a);
+	/* Stamps are within 2000-2099, differences below 2^52, products below 2^105. */
+	return dx * ey - ex * dy;
+}
+
+static void drop_pair(struct ff_lane *lane, size_t i)
+{
+	lane->npairs--;
+	memmove(lane->pairs + i, lane->pairs + i + 1, (lane->npairs - i) * sizeof *lane->pairs);
+}
+
+/* Too many: the inner one that bends the envelope least goes, the first of equals. */
+static void thin_pairs(struct ff_lane *lane)
+{
+	if (lane->npairs <= FF_PAIRS_MAX) {
+		return;
+	}
+	size_t least = 1;
+	__int128 area = below(&lane->pairs[0], &lane->pairs[1], &lane->pairs[2]);
+	for (size_t i = 2; i + 1 < lane->npairs; i++) {
+		__int128 a = below(&lane->pairs[i - 1], &lane->pairs[i], &lane->pairs[i + 1]);
+		if (a < area) {
+			area = a;
+			least = i;
+		}
+	}
+	drop_pair(lane, least);
+}
+
+/* Keeps the lower envelope of the delays: what came soonest says most about the clocks. Stamps of
+ * the poorer kind (no year, no zone) don't mix with the better. */
+static void add_pair(struct ff_lane *lane, struct ff_pair p)
+{
+	if (!ff_usec_usable(p.came) || !ff_usec_usable(p.claimed.us)) {
+		return;
+	}
+	if (lane->npairs && claim_class(&p.claimed) != claim_class(&lane->pairs[0].claimed)) {
+		if (claim_class(&p.claimed) < claim_class(&lane->pairs[0].claimed)) {
+			return;
+		}
+		lane->npairs = 0;
+	}
+	size_t i = lane->npairs;
+	while (i > 0 && lane->pairs[i - 1].came > p.came) {
+		i--;
+	}
+	if (i > 0 && lane->pairs[i - 1].came == p.came) {
+		if (delay(&p) >= delay(&lane->pairs[i - 1])) {
+			return;
+		}
+		drop_pair(lane, --i);
+	}
+	if (i > 0 && i < lane->npairs && below(&lane->pairs[i - 1], &p, &lane->pairs[i]) <= 0) {
+		return;
+	}
+	FF_ARR_ROOM(lane->pairs, lane->npairs, lane->cpairs);
+	memmove(lane->pairs + i + 1, lane->pairs + i, (lane->npairs - i) * sizeof p);
+	lane->pairs[i] = p;
+	lane->npairs++;
+	while (i >= 2 && below(&lane->pairs[i - 2], &lane->pairs[i - 1], &p) <= 0) {
+		drop_pair(lane, --i);
+	}
+	while (i + 2 < lane->npairs && below(&p, &lane->pairs[i + 1], &lane->pairs[i + 2]) <= 0) {
+		drop_pair(lane, i + 1);
+	}
+	thin_pairs(lane);
+}
+
+/* Does the line hold a byte whose offset is k * 65,536, k >= 1? */
+static bool is_sample(const struct ff_line *line)
+{
+	uint64_t last = line->end > line->offset ? line->end - 1 : line->offset;
+	uint64_t k = last / FF_SAMPLE_STEP;
+	return k >= 1 && k * FF_SAMPLE_STEP >= line->offset;
+}
+
+static void summarise(struct ff_lane *lane, const struct ff_digest *d, const struct entry *e)
+{
+	const struct ff_line *line = e->line;
+	if (!lane->lines) {
+		lane->first_offset = line->offset;
+		lane->first = line->stamp;
+		lane->first_claimed = claimed_of(e);
+	}
+	lane->lines++;
+	lane->bytes += line->end - line->offset;
+	lane->last_offset = line->offset;
+	lane->last = line->stamp;
+	lane->dirty = true;
+	d->counts[FF_COUNT_lines]++;
+	d->counts[FF_COUNT_bytes] += line->end - line->offset;
+	d->counts[FF_COUNT_lines_cut] += line->cut;
+	if (is_sample(line) && ff_stamp_us(line->stamp) != FF_TIME_NONE) {
+		struct ff_pair pair = {ff_stamp_us(line->stamp), claimed_of(e)};
+		if (pair.claimed.us != FF_TIME_NONE) {
+			add_pair(lane, pair);
+		}
+	}
+}
+
+static void set_moment(
+	struct ff_moment *m, const struct ff_digest *d, const struct entry *e, bool text)
+{
+	m->set = true;
+	m->offset = e->line->offset;
+	m->line = e->line->number;
+	m->stamp = e->line->stamp;
+	if (!text) {
+		return;
+	}
+	size_t n = e->text.n < FF_PROGRESS_TEXT ? e->text.n : FF_PROGRESS_TEXT;
+	/* A restored row's text has just its own length. */
+	m->text = ff_xrealloc(m->text, FF_PROGRESS_TEXT + 1, 1);
+	memcpy(m->text, e->text.p, n);
+	m->text[n] = '\0';
+	d->counts[FF_COUNT_secrets] += ff_mask(m->text, n);
+}
+
+/* The gap between two progress lines, counted by its power of two; only between stamps of one
+ * clock. */
+static void count_gap(struct ff_lane *lane, struct ff_stamp now)
+{
+	struct ff_stamp before = lane->progress.stamp;
+	bool one_clock = (before.arrived == FF_TIME_NONE) == (now.arrived == FF_TIME_NONE);
+	if (!lane->progress.set || !one_clock || ff_stamp_us(before) == FF_TIME_NONE ||
+		ff_stamp_us(now) == FF_TIME_NONE || ff_stamp_us(now) < ff_stamp_us(before)) {
+		return;
+	}
+	uint64_t gap = (uint64_t)ff_stamp_us(now) - (uint64_t)ff_stamp_us(before);
+	size_t power = gap ? 63 - (size_t)__builtin_clzll(gap) : 0;
+	size_t most = sizeof lane->cadence / sizeof lane->cadence[0] - 1;
+	lane->cadence[power < most ? power : most]++;
+}
+
+static void note_progress(struct ff_stream *s, struct ff_lane *lane, const struct ff_digest *d,
+	const struct entry *e, enum ff_progress progress)
+{
+	if (progress == FF_PROGRESS_DONE) {
+		set_moment(&lane->success, d, e, true);
+		return;
+	}
+	count_gap(lane, e->line->stamp);
+	set_moment(&lane->progress, d, e, true);
+	lane->steps++;
+	if (lane->has_fault && !lane->recovered.set && e->line->offset > lane->last_fault_offset) {
+		set_moment(&lane->recovered, d, e, false);
+	}
+	ff_stream_recover(s, lane);
+}
+
+/* ---- marks */
+
+/* The marks of one slice of a chunk. */
+struct slice {
+	struct ff_stream *s;
+	const struct ff_digest *d;
+	const char *p; /* scanned in one pass are p[0..n) */
+	size_t n;
+	struct ff_mark *marks; /* in order of their ends */
+	size_t nmarks, cmarks;
+	size_t next; /* the first that is not behind the lines handled so far */
+};
+
+/* What a line's marks say. */
+struct marked {
+	bool text;   /* it holds the literal of a signature that is no progress line's */
+	bool opener; /* or may open a record */
+	bool many;   /* more texts than texts[] holds */
+	uint32_t texts[TEXTS_MOST];
+	size_t ntexts;
+	uint32_t progress[PROGRESS_MOST];
+	size_t nprogress;
+};
+
+/* Adds an id to a set; false if there is no room. */
+static bool add_id(uint32_t *ids, size_t *n, size_t most, uint32_t id)
+{
+	for (size_t i = 0; i < *n; i++) {
+		if (ids[i] == id) {
+			return true;
+		}
+	}
+	if (*n >= most) {
+		return false;
+	}
+	ids[(*n)++] = id;
+	return true;
+}
+
+static void take_mark(const struct ff_catalog *c, uint32_t id, struct marked *m)
+{
+	if (ff_catalog_is_opener(c, id)) {
+		m->opener = true;
+		return;
+	}
+	const struct ff_signature *sig = ff_catalog_text(c, id)->sig;
+	if (sig->progress || sig->success) {
+		(void)add_id(m->progress, &m->nprogress, PROGRESS_MOST, id);
+		return;
+	}
+	m->text = true;
+	m->many = !add_id(m->texts, &m->ntexts, TEXTS_MOST, id) || m->many;
+}
+
+struct line_scan {
+	const struct ff_catalog *catalog;
+	struct marked *marked;
+};
+
+static void on_line_mark(void *ud, struct ff_mark mark)
+{
+	struct line_scan *scan = ud;
+	take_mark(scan->catalog, mark.id, scan->marked);
+}
+
+static void scan_line(const struct ff_catalog *c, struct ff_str text, struct marked *ret)
+{
+	struct line_scan scan = {c, ret};
+	if (text.n) {
+		ff_scan_run(ff_catalog_scan(c), text.p, text.n, on_line_mark, &scan);
+	}
+}
+
+static void on_slice_mark(void *ud, struct ff_mark mark)
+{
+	struct slice *slice = ud;
+	*FF_ARR_ADD(slice->marks, slice->nmarks, slice->cmarks) = mark;
+}
+
+/* The marks of a line: those found with its slice, or, where its text was put together from pieces,
+ * of a pass of its own. A literal holds neither LF nor CR of a terminator, so both are the same. */
+static void find_marks(struct slice *slice, struct ff_str text, struct marked *ret)
+{
+	ret->text = ret->opener = ret->many = false;
+	ret->ntexts = ret->nprogress = 0;
+	bool inside = slice->n && text.p >= slice->p && text.p + text.n <= slice->p + slice->n;
+	if (!inside) {
+		scan_line(slice->d->catalog, text, ret);
+		return;
+	}
+	size_t from = (size_t)(text.p - slice->p), to = from + text.n;
+	while (slice->next < slice->nmarks && slice->marks[slice->next].end <= from) {
+		slice->next++;
+	}
+	for (; slice->next < slice->nmarks && slice->marks[slice->next].end <= to; slice->next++) {
+		take_mark(slice->d->catalog, slice->marks[slice->next].id, ret);
+	}
+}
+
+/* ---- records */
+
+static void close_record(
+	struct ff_stream *s, const struct ff_digest *d, struct ff_lane *lane, bool keep)
+{
+	const struct ff_record *rec = &lane->joiner.rec;
+	if (keep) {
+		/* Without a literal no text holds; only an exception says something by itself. */
+		if (rec->marked || rec->kind == FF_RECORD_TRACEBACK) {
+			ff_stream_keep(s, d, lane, rec);
+		}
+		d->counts[FF_COUNT_records_cut] += lane->joiner.capped;
+		lane->open_offset = FF_OFFSET_NONE;
+		lane->dirty = true;
+	}
+	ff_joiner_clear(&lane->joiner);
+	if (s->follow == lane) {
+		s->follow = NULL;
+	}
+}
+
+/* Closes what is too far behind pos, and finds the next place where something can be. */
+static void close_far(struct ff_stream *s, const struct ff_digest *d, uint64_t pos, bool keep)
+{
+	uint64_t next = UINT64_MAX;
+	for (size_t i = 0; i < s->nlanes; i++) {
+		struct ff_lane *lane = s->lanes[i];
+		if (ff_joiner_too_far(&lane->joiner, pos)) {
+			close_record(s, d, lane, keep);
+		}
+		uint64_t deadline = ff_joiner_deadline(&lane->joiner);
+		next = deadline < next ? deadline : next;
+	}
+	s->deadline = next;
+}
+
+/* A record of this one line. */
+static void make_single(struct ff_record *rec, const struct entry *e, struct ff_buf *buf)
+{
+	*rec = (struct ff_record){.stamp = FF_STAMP_NONE, .claimed = claimed_of(e)};
+	ff_record_add(rec, e->line, ff_record_plain(e->text, buf), FF_LINE_TEXT);
+}
+
+static void keep_single(struct ff_stream *s, const struct ff_digest *d, struct ff_lane *lane,
+	const struct entry *e, const struct marked *marked)
+{
+	struct ff_record rec;
+	struct ff_buf buf = {0};
+	bool plain = !marked->many && !memchr(e->text.p, '\x1b', e->text.n);
+	if (plain && !ff_matcher_holds(d->matcher, e->text, marked->texts, marked->ntexts)) {
+		return;
+	}
+	make_single(&rec, e, &buf);
+	ff_stream_keep(s, d, lane, &rec);
+	ff_record_finish(&rec);
+	ff_buf_finish(&buf);
+}
+
+/* A traceback without a tag under a log line that has one: the line's rank is the traceback's
+ * only if a logger printed both (record.handled), or if the stream is one rank's. */
+static bool is_unowned(const struct ff_stream *s, const struct ff_joiner *j,
+	const struct ff_lane *lane, const struct entry *e)
+{
+	return j->rec.kind == FF_RECORD_TRACEBACK && e->tag.kind == FF_TAG_NONE &&
+		lane->tag.kind != FF_TAG_NONE && s->origin.kind != FF_STREAM_RANK &&
+		!ff_record_is_blank(e->text);
+}
+
+static void after_open(struct ff_stream *s, struct ff_lane *lane, const struct entry *e)
+{
+	struct ff_opening opening;
+	struct ff_buf buf = {0};
+	lane->joiner.rec.claimed = claimed_of(e);
+	uint64_t deadline = ff_joiner_deadline(&lane->joiner);
+	s->deadline = deadline < s->deadline ? deadline : s->deadline;
+	bool head =
+		ff_record_opening(ff_record_plain(e->text, &buf), &opening) && opening.head_only;
+	ff_buf_finish(&buf);
+	if (head && e->tag.kind != FF_TAG_NONE) {
+		s->follow = lane;
+		s->follow_from = e->line->offset;
+	}
+}
+
+/* Takes a line that is marked, or whose lane has an open record, further. */
+static void digest(struct ff_stream *s, const struct ff_digest *d, struct ff_lane *lane,
+	const struct entry *e, const struct marked *marked)
+{
+	struct ff_joiner *j = &lane->joiner;
+	enum ff_progress progress = FF_PROGRESS_NONE;
+	if (!e->live && e->line->offset == lane->open_offset) {
+		close_record(s, d, lane, false); /* what was rebuilt before its record is none */
+	}
+	if (marked->nprogress) {
+		progress = ff_matcher_progress(
+			d->matcher, e->text, marked->progress, marked->nprogress);
+	}
+	if (progress && ff_joiner_is_loose(j)) {
+		close_record(s, d, lane, e->live);
+	}
+	enum ff_join join = FF_JOIN_NONE;
+	bool closed = false;
+	if (j->open || marked->opener) {
+		join = ff_joiner_feed(j, e->line, e->text, &closed);
+	}
+	if (closed) {
+		close_record(s, d, lane, e->live);
+		join = marked->opener ? ff_joiner_feed(j, e->line, e->text, &closed) : FF_JOIN_NONE;
+	}
+	if (join == FF_JOIN_OPENED) {
+		after_open(s, lane, e);
+	} else if (join == FF_JOIN_TAKEN) {
+		j->rec.unowned = j->rec.unowned || is_unowned(s, j, lane, e);
+	}
+	j->rec.marked = j->open && (j->rec.marked || marked->text);
+	if (!e->live) {
+		return;
+	}
+	if (join == FF_JOIN_NONE && marked->text) {
+		keep_single(s, d, lane, e, marked);
+	}
+	if (ff_joiner_is_done(j)) {
+		close_record(s, d, lane, true);
+	}
+	if (progress && join != FF_JOIN_TAKEN) {
+		note_progress(s, lane, d, e, progress);
+	}
+}
+
+/* ---- lines */
+
+/* What lay below `replay` came again: only records that were open then are open now. */
+static void end_replay(struct ff_stream *s)
+{
+	for (size_t i = 0; i < s->nlanes; i++) {
+		struct ff_lane *lane = s->lanes[i];
+		bool known = lane->open_offset != FF_OFFSET_UNKNOWN;
+		bool same = lane->joiner.open && lane->joiner.first == lane->open_offset;
+		if (known && !same) {
+			ff_joiner_clear(&lane->joiner);
+			s->follow = s->follow == lane ? NULL : s->follow;
+		}
+		uint64_t open = lane->joiner.open ? lane->joiner.first : FF_OFFSET_NONE;
+		lane->dirty = lane->dirty || open != lane->open_offset;
+		lane->open_offset = open;
+	}
+	s->resume = s->replay;
+}
+
+static bool in_replay(const struct ff_stream *s)
+{
+	return s->resume < s->replay;
+}
+
+/* The lane of a bare line: see stream.h. NULL: the untagged one. tag: of the line before. */
+static struct ff_lane *bare_lane(const struct ff_stream *s, const struct entry *e, bool *ret_blank)
+{
+	struct ff_lane *follow = s->follow;
+	*ret_blank = false;
+	if (follow && follow->attempt == e->line->tags.attempt && follow->joiner.open &&
+		follow->joiner.first == s->follow_from &&
+		ff_joiner_takes(&follow->joiner, e->line, e->text)) {
+		return follow;
+	}
+	*ret_blank = s->last_tag.kind != FF_TAG_NONE && ff_record_is_blank(e->text);
+	return NULL;
+}
+
+static struct ff_lane *route(struct ff_stream *s, const struct ff_digest *d, const struct entry *e)
+{
+	uint64_t *counts = e->live ? d->counts : NULL;
+	int32_t attempt = e->line->tags.attempt;
+	s->last_attempt = attempt;
+	if (e->tag.kind != FF_TAG_NONE) {
+		s->last_tag = e->tag;
+		s->follow = NULL;
+		return ff_stream_lane(s, e->tag, attempt, counts);
+	}
+	bool blank;
+	struct ff_lane *lane = bare_lane(s, e, &blank);
+	if (lane) {
+		return lane;
+	}
+	if (!blank) {
+		s->last_tag = FF_TAG_INIT;
+	}
+	s->follow = NULL;
+	return ff_stream_lane(s, s->last_tag, attempt, counts);
+}
+
+/* Of a printed tag and one that came with the line, which is the outer one: the innermost global
+ * rank holds, else the innermost (core/line.h). */
+static struct ff_tag inner_tag(struct ff_tag printed, struct ff_tag given)
+{
+	if (printed.kind == FF_TAG_NONE) {
+		return given;
+	}
+	bool given_wins = given.kind == FF_TAG_GLOBAL && printed.kind != FF_TAG_GLOBAL;
+	return given_wins ? given : printed;
+}
+
+static struct entry make_entry(const struct ff_line *line, bool live)
+{
+	struct ff_entry entry;
+	ff_line_entry(line->text, &entry);
+	return (struct entry){
+		.line = line,
+		.text = entry.text,
+		.stamp = entry.stamp,
+		.tag = inner_tag(entry.tag, line->tags.tag),
+		.live = live,
+	};
+}
+
+static void on_line(void *ud, const struct ff_line *line)
+{
+	struct slice *slice = ud;
+	struct ff_stream *s = slice->s;
+	bool live = line->end > s->replay;
+	if (live && in_replay(s)) {
+		end_replay(s);
+	}
+	if (line->offset > s->deadline) {
+		close_far(s, slice->d, line->offset, live);
+	}
+	struct entry e = make_entry(line, live);
+	struct marked marked;
+	find_marks(slice, line->text, &marked);
+	struct ff_lane *lane = route(s, slice->d, &e);
+	if (live) {
+		summarise(lane, slice->d, &e);
+	}
+	if (lane->joiner.open || marked.text || marked.opener || marked.nprogress) {
+		digest(s, slice->d, lane, &e, &marked);
+	}
+	if (live) {
+		lane->open_offset = lane->joiner.open ? lane->joiner.first : FF_OFFSET_NONE;
+	}
+}
+
+/* ---- bytes */
+
+static void note_digested(struct ff_stream *s)
+{
+	/* Of an open line nothing is digested; the skipped rest of an over-long one is. */
+	s->digested = s->splitter.start > s->digested ? s->splitter.start : s->digested;
+	s->fed = s->splitter.pos;
+	s->dirty = true;
+}
+
+static void feed_slice(struct ff_stream *s, const struct ff_digest *d, const struct ff_chunk *c,
+	size_t from, size_t n)
+{
+	struct slice slice = {.s = s, .d = d, .p = c->data + from};
+	const char *lf = memrchr(slice.p, '\n', n);
+	if (lf) {
+		slice.n = (size_t)(lf - slice.p) + 1;
+		ff_scan_run(ff_catalog_scan(d->catalog), slice.p, slice.n, on_slice_mark, &slice);
+	}
+	ff_splitter_feed(&s->splitter, slice.p, n, c->stamp, c->tags, on_line, &slice);
+	free(slice.marks);
+	uint64_t pos = s->splitter.start;
+	if (in_replay(s) && pos >= s->replay) {
+		end_replay(s);
+	}
+	/* In a skip no line comes that could close what it leaves behind. */
+	if (s->splitter.in_skip && pos > s->deadline) {
+		close_far(s, d, pos, !in_replay(s));
+	}
+}
+
+static void close_all(struct ff_stream *s, const struct ff_digest *d)
+{
+	struct slice slice = {.s = s, .d = d};
+	ff_splitter_end(&s->splitter, on_line, &slice);
+	if (in_replay(s)) {
+		end_replay(s);
+	}
+	for (size_t i = 0; i < s->nlanes; i++) {
+		if (s->lanes[i]->joiner.open) {
+			close_record(s, d, s->lanes[i], true);
+		}
+	}
+	s->follow = NULL;
+	s->last_tag = FF_TAG_INIT;
+	s->deadline = UINT64_MAX;
+}
+
+/* Bytes are missing: what was open ends here, and how many lines are missing nobody knows. */
+static void skip_gap(struct ff_stream *s, const struct ff_digest *d, uint64_t to)
+{
+	close_all(s, d);
+	ff_splitter_finish(&s->splitter);
+	s->splitter.start = s->splitter.pos = to;
+	s->splitter.number = 0;
+	s->gap = true;
+	d->counts[FF_COUNT_gaps]++;
+}
+
+void ff_stream_feed(struct ff_stream *s, const struct ff_digest *d, const struct ff_chunk *c)
+{
+	size_t from = 0;
+	if (!c->len || c->offset > UINT64_MAX / 4) {
+		return; /* no stream has so many bytes */
+	}
+	if (c->offset > s->fed) {
+		skip_gap(s, d, c->offset);
+	} else if (c->offset < s->fed) {
+		uint64_t known = s->fed - c->offset;
+		from = known < c->len ? (size_t)known : c->len;
+		d->counts[FF_COUNT_resent] += from;
+	}
+	while (from < c->len) {
+		size_t n = c->len - from < SLICE ? c->len - from : SLICE;
+		feed_slice(s, d, c, from, n);
+		from += n;
+	}
+	note_digested(s);
+}
+
+void ff_stream_end(struct ff_stream *s, const struct ff_digest *d, bool complete, ff_usec at_us)
+{
+	if (complete) {
+		close_all(s, d);
+		note_digested(s);
+	}
+	s->state = complete ? FF_STREAM_ENDED : FF_STREAM_VANISHED;
+	s->ended_us = at_us;
+	s->dirty = true;
+}
+
+void ff_stream_reopen(struct ff_stream *s)
+{
+	if (s->state != FF_STREAM_OPEN) {
+		s->state = FF_STREAM_OPEN;
+		s->ended_us = FF_TIME_NONE;
+		s->dirty = true;
+	}
+}
+
+/* ---- resume and restore */
+
+/* The lane of the oldest open record that begins before the unfinished line; NULL: none. */
+static const struct ff_lane *oldest(const struct ff_stream *s)
+{
+	const struct ff_lane *ret = NULL;
+	for (size_t i = 0; i < s->nlanes; i++) {
+		const struct ff_lane *lane = s->lanes[i];
+		if (lane->joiner.open && (!ret || lane->joiner.first < ret->joiner.first)) {
+			ret = lane;
+		}
+	}
+	return ret;
+}
+
+uint64_t ff_stream_resume(const struct ff_stream *s)
+{
+	if (in_replay(s)) {
+		return s->resume;
+	}
+	const struct ff_lane *lane = oldest(s);
+	return lane ? lane->joiner.first : s->splitter.start;
+}
+
+int64_t ff_stream_resume_line(const struct ff_stream *s)
+{
+	if (in_replay(s)) {
+		return s->resume_line;
+	}
+	const struct ff_lane *lane = oldest(s);
+	return lane ? lane->joiner.rec.lines[0].number : s->splitter.number;
+}
+
+bool ff_stream_resume_in_skip(const struct ff_stream *s)
+{
+	return !in_replay(s) && !oldest(s) && s->splitter.in_skip;
+}
+
+struct ff_event *ff_stream_restore_event(struct ff_stream *s)
+{
+	struct ff_event *e = FF_ARR_ADD(s->events, s->nevents, s->cevents);
+	*e = (struct ff_event){.stamp = FF_STAMP_NONE, .claimed = FF_CLAIMED_NONE, .count = 1};
+	return e;
+}
+
+void ff_stream_restore(struct ff_stream *s, uint64_t digested, uint64_t resume, bool in_skip,
+	struct ff_tag last_tag, int64_t resume_line)
+{
+	s->digested = s->replay = digested;
+	s->fed = s->resume = resume;
+	s->resume_line = resume_line;
+	s->last_tag = last_tag;
+	s->splitter.start = s->splitter.pos = resume;
+	s->splitter.number = resume_line;
+	s->splitter.in_skip = in_skip;
+	ff_stream_remember(s);
+	for (size_t i = 0; i < s->nlanes && !in_replay(s); i++) {
+		s->lanes[i]->open_offset = FF_OFFSET_NONE;
+	}
+}
+
+/* ---- provisional events */
+
+/* The lane that the unfinished line would go to; NULL: none that is there yet. */
+static const struct ff_lane *peek_lane(const struct ff_stream *s, const struct entry *e)
+{
+	bool blank = false;
+	const struct ff_lane *lane = e->tag.kind == FF_TAG_NONE ? bare_lane(s, e, &blank) : NULL;
+	if (lane) {
+		return lane;
+	}
+	return find_lane(s, blank ? s->last_tag : e->tag, e->line->tags.attempt);
+}
+
+/* What digest() would do with the line, on a copy of the lane's joiner. */
+static void draft_entry(struct ff_draft *dr, const struct ff_lane *lane, const struct entry *e,
+	const struct marked *marked)
+{
+	struct ff_joiner j;
+	enum ff_progress progress = FF_PROGRESS_NONE;
+	enum ff_join join = FF_JOIN_NONE;
+	bool closed = false;
+	if (marked->nprogress) {
+		progress = ff_matcher_progress(
+			dr->digest->matcher, e->text, marked->progress, marked->nprogress);
+	}
+	ff_joiner_copy(&j, &lane->joiner);
+	if (progress && ff_joiner_is_loose(&j)) {
+		closed = true;
+	} else if (j.open || marked->opener) {
+		join = ff_joiner_feed(&j, e->line, e->text, &closed);
+	}
+	if (closed) {
+		ff_stream_draft(dr, lane, &j.rec);
+		ff_joiner_clear(&j);
+		join = marked->opener ? ff_joiner_feed(&j, e->line, e->text, &closed)
+				      : FF_JOIN_NONE;
+	}
+	if (join == FF_JOIN_OPENED) {
+		j.rec.claimed = claimed_of(e);
+	} else if (join == FF_JOIN_TAKEN) {
+		j.rec.unowned = j.rec.unowned || is_unowned(dr->stream, &j, lane, e);
+	}
+	if (join != FF_JOIN_NONE) {
+		ff_stream_draft(dr, lane, &j.rec);
+	} else if (marked->text) {
+		struct ff_record rec;
+		struct ff_buf buf = {0};
+		make_single(&rec, e, &buf);
+		ff_stream_draft(dr, lane, &rec);
+		ff_record_finish(&rec);
+		ff_buf_finish(&buf);
+	}
+	ff_joiner_finish(&j);
+}
+
+/* The unfinished line as if it ended now, behind what its lane has open. Returns that lane, NULL
+ * if the line says nothing. */
+static const struct ff_lane *draft_line(const struct ff_stream *s, struct ff_draft *dr)
+{
+	const struct ff_splitter *sp = &s->splitter;
+	struct ff_line line = {
+		.offset = sp->start,
+		.end = sp->pos,
+		.number = sp->number,
+		.text = ff_buf_str(&sp->pending),
+		.stamp = sp->stamp,
+		.tags = sp->tags,
+		.unfinished = true,
+	};
+	struct marked marked = {0};
+	struct entry e = make_entry(&line, true);
+	const struct ff_lane *lane = peek_lane(s, &e);
+	scan_line(dr->digest->catalog, line.text, &marked);
+	if (!lane || !(lane->joiner.open || marked.text || marked.opener)) {
+		return NULL;
+	}
+	draft_entry(dr, lane, &e, &marked);
+	return lane;
+}
+
+void ff_stream_provisional(const struct ff_stream *s, const struct ff_digest *d,
+	struct ff_event **list, size_t *n, size_t *cap)
+{
+	struct ff_draft dr = {s, d, list, n, cap, *n};
+	if (in_replay(s)) {
+		return; /* what is rebuilt so far need not be what was open */
+	}
+	const struct ff_lane *done = s->splitter.open ? draft_line(s, &dr) : NULL;
+	for (size_t i = 0; i < s->nlanes; i++) {
+		if (s->lanes[i]->joiner.open && s->lanes[i] != done) {
+			ff_stream_draft(&dr, s->lanes[i], &s->lanes[i]->joiner.rec);
+		}
+	}
+}
