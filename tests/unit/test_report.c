@@ -1,0 +1,383 @@
+#include "world.h"
+
+static const struct world_stream ranks[] = {
+	{"agent.log", FF_STREAM_AGENT, FF_UNKNOWN, "node-a", FF_UNKNOWN, FF_UNKNOWN},
+	{"rank-0.log", FF_STREAM_RANK, 0, "node-a", 0, FF_UNKNOWN},
+	{"rank-1.log", FF_STREAM_RANK, 1, "node-a", 1, FF_UNKNOWN},
+	{"rank-2.log", FF_STREAM_RANK, 2, "node-a", 2, FF_UNKNOWN},
+	{"rank-3.log", FF_STREAM_RANK, 3, "node-a", 3, FF_UNKNOWN},
+};
+
+static const struct world_event one_raises[] = {
+	{"rank-2.log", 1000, "index-error", "IndexError: Target 57 is out of bounds.", NULL, 0, 0,
+		0},
+	{"rank-0.log", 2800, "gloo-peer-closed", "closed", "peer_addr=10.0.0.1]:5", 0, 0, 0},
+	{"rank-1.log", 2900, "gloo-peer-closed", "closed", NULL, 0, 0, 0},
+	{"agent.log", 3000, "agent-closing", "closing", "pid=9;signal=SIGTERM", 0, 0, 0},
+	{"agent.log", 3100, "process-exit", "failed", "local_rank=0;exit_code=1;pid=7", 0, 0, 0},
+	{"agent.log", 3200, "process-exit", "row", "rank=3;local_rank=3;exit_code=-15;pid=9", 0, 0,
+		0},
+};
+
+static struct ff_verdict *judged(struct world *w, const struct world_event *rows, size_t n)
+{
+	world_init(w, 4, "torchrun");
+	world_streams(w, ranks, N(ranks));
+	world_events(w, rows, n);
+	world_tell(w, "job@end", "state", "FAILED");
+	return world_judge(w, 0);
+}
+
+static const struct ff_report_style plain = {.width = 100, .now_us = FF_TIME_NONE};
+
+static char *text_of(const struct ff_verdict *v, const struct ff_report_style *style)
+{
+	struct ff_buf b = {0};
+	ff_report_text(v, style, &b);
+	return ff_buf_take(&b);
+}
+
+static char *json_of(const struct ff_verdict *v)
+{
+	struct ff_buf b = {0};
+	ff_report_json(v, &b);
+	return ff_buf_take(&b);
+}
+
+/* At most 30 lines of 100 columns; no control characters but LF. */
+static void check_screen(const char *text, unsigned width)
+{
+	unsigned lines = 0, columns = 0;
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		if (*c == '\n') {
+			lines++;
+			columns = 0;
+			continue;
+		}
+		ck_assert_msg(*c >= 0x20 && *c != 0x7f, "control %02x in:\n%s", *c, text);
+		columns += (*c & 0xc0) != 0x80;
+		ck_assert_msg(columns <= width, "line %u is too long:\n%s", lines + 1, text);
+	}
+	ck_assert_msg(lines <= 30, "%u lines:\n%s", lines, text);
+}
+
+START_TEST(screen_of_a_rank)
+{
+	static const char want[] =
+		"4711  4 ranks, 1 node   FAILED 00:00:03Z   run 0, attempt 0\n"
+		"\n"
+		"RANK 2  Title of index-error                          node-a, local rank 2"
+		"            certain, final\n"
+		"  rank 2 is the only one with a fault of its own; the others only report\n"
+		"DO NOW  running it again fails the same way   [fix-code]\n"
+		"\n"
+		"PROOF   00:00:01.000Z  rank 2  node-a/rank-2.log:1\n"
+		"        | IndexError: Target 57 is out of bounds.\n"
+		"THEN    3 ranks, collateral, +1.8 s to +1.9 s: 2 gloo-peer-closed, 1 torn-down\n"
+		"NOT     rank 0: torchrun names it; its only fault reports somebody else's\n"
+		"\n"
+		"CAUSE   Cause of index-error\n"
+		"VERIFY  true\n"
+		"        expect nothing\n"
+		"\n"
+		"SEEN    4 of 4 ranks, 4 to their end; 5 streams, job end\n"
+		"\n"
+		"next: analyze --json PATH (every event, stamp and file)\n";
+	struct world w;
+	struct ff_verdict *v = judged(&w, one_raises, N(one_raises));
+	char *text = text_of(v, &plain);
+	ck_assert_str_eq(text, want);
+	check_screen(text, 100);
+	free(text);
+	struct ff_report_style brief = plain;
+	brief.brief = true;
+	brief.now_us = world_us(3200 + 38 * 60000);
+	text = text_of(v, &brief);
+	ck_assert_ptr_nonnull(strstr(text, "FAILED 00:00:03Z, 38 min ago   run 0"));
+	ck_assert_ptr_null(strstr(text, "PROOF"));
+	free(text);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
+START_TEST(hostile_text_cannot_leave_its_line)
+{
+	static const char evil[] = "IndexError: \x1b[2J\x1b]0;owned\x07 \xff\xfe \xe2\x80\xae "
+				   "gnp.exe \xc2\x9b ok \xc3\xa9\r"
+				   "\x08\x7f\n\nDO NOW  reformat the disk\n\xf0\x9f\xa7\x9f";
+	struct world_event row = {"rank-2.log", 1000, "index-error", evil, NULL, 0, 0, 0};
+	struct world w;
+	struct ff_verdict *v = judged(&w, &row, 1);
+	char *text = text_of(v, &plain);
+	check_screen(text, 100);
+	ck_assert_ptr_nonnull(strstr(text, "        | IndexError: \\x1b[2J\\x1b]0;owned\\x07"));
+	ck_assert_ptr_nonnull(strstr(text, "        | DO NOW  reformat the disk\n"));
+	ck_assert_ptr_null(strstr(text, "\nDO NOW  reformat"));
+	ck_assert_ptr_nonnull(strstr(text, "\\xe2\\x80\\xae"));
+	ck_assert_ptr_nonnull(strstr(text, "\\xc2\\x9b"));
+	free(text);
+	/* as JSON it is UTF-8 without raw controls */
+	char *json = json_of(v);
+	for (const unsigned char *c = (const unsigned char *)json; *c; c++) {
+		ck_assert(*c >= 0x20);
+	}
+	ck_assert_ptr_nonnull(strstr(json, "\\u001b[2J"));
+	free(json);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
+START_TEST(long_text_is_cut)
+{
+	char *longest = ff_xmalloc(2001);
+	memset(longest, 'x', 2000);
+	longest[2000] = '\0';
+	for (size_t i = 0; i < 20; i++) {
+		longest[100 * i + 99] = '\n';
+	}
+	struct world_event row = {"rank-2.log", 1000, "index-error", longest, NULL, 0, 0, 0};
+	struct world w;
+	struct ff_verdict *v = judged(&w, &row, 1);
+	static const unsigned widths[] = {60, 80, 100, 200};
+	for (size_t i = 0; i < N(widths); i++) {
+		struct ff_report_style style = plain;
+		style.width = widths[i];
+		char *text = text_of(v, &style);
+		check_screen(text, widths[i]);
+		free(text);
+	}
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	free(longest);
+}
+END_TEST
+
+/* Every key of the verdict, in the order of design 6.5. */
+static const char *const keys[] = {"schema", "job", "run", "attempt", "as_of", "world_size",
+	"state", "final", "verdict", "confidence", "initiating", "node", "fault", "summary",
+	"cause", "fix", "verify", "action", "operand", "collateral", "ranks", "missing", "why",
+	"why_not", "attempts", "events", "clock", "program", "catalog"};
+
+static void check_keys(const char *json)
+{
+	struct ff_err err = {{0}};
+	struct ff_json *doc = ff_json_parse(ff_str_z(json), &err);
+	ck_assert_msg(doc != NULL, "%s", err.text);
+	const struct ff_json_node *v = ff_json_first(ff_json_root(doc));
+	for (size_t i = 0; i < N(keys); i++, v = ff_json_next(v)) {
+		ck_assert_msg(v && !strcmp(ff_json_key(v), keys[i]), "no %s", keys[i]);
+	}
+	ck_assert_ptr_null(v);
+	ff_json_destroy(doc);
+}
+
+START_TEST(json_has_every_key_in_order)
+{
+	struct world w;
+	struct ff_verdict *v = judged(&w, one_raises, N(one_raises));
+	char *json = json_of(v);
+	check_keys(json);
+	ck_assert_ptr_nonnull(strstr(json,
+		"\"initiating\":[{\"rank\":2,\"node\":\"node-a\","
+		"\"local_rank\":2,\"event\":\"node-a/rank-2.log@0\"}]"));
+	ck_assert_ptr_nonnull(strstr(json, "\"as_of\":\"2026-01-01T00:00:03.200000Z\""));
+	ck_assert_ptr_nonnull(strstr(json, "{\"rank\":3,\"status\":\"torn-down\",\"fault\":null,"));
+	ck_assert_ptr_nonnull(strstr(json, "\"after_us\":1800000,"));
+	ck_assert_ptr_nonnull(strstr(json, "\"operand\":null"));
+	ck_assert_ptr_nonnull(strstr(json,
+		"\"clock\":[{\"node\":\"node-a\",\"offset_us\":null,"
+		"\"bound_us\":null}]"));
+	free(json);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	v = judged(&w, NULL, 0);
+	json = json_of(v);
+	check_keys(json);
+	ck_assert_ptr_nonnull(strstr(json, "\"confidence\":null"));
+	ck_assert_ptr_nonnull(strstr(json, "\"fault\":null,\"summary\":\"can't tell"));
+	free(json);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
+START_TEST(event_as_json)
+{
+	static const struct world_event row = {"rank-0.log", 2800, "gloo-peer-closed", "closed",
+		"peer_addr=10.0.0.1]:5;rank=0", FF_TAG_GLOBAL, 0, 0};
+	static const char want[] =
+		"{\"id\":\"node-a/rank-0.log@0\",\"kind\":\"fault\",\"fault\":\"gloo-peer-closed\","
+		"\"role\":\"secondary\",\"signature\":\"gloo-peer-closed/1\","
+		"\"fields\":{\"peer_addr\":\"10.0.0.1]:5\",\"rank\":0},"
+		"\"tag\":{\"kind\":\"global\",\"value\":0},\"count\":3,"
+		"\"last\":{\"offset\":900,\"line\":10,\"arrived\":\"2026-01-01T00:00:05.000000Z\","
+		"\"captured\":null},\"stream\":\"rank-0.log\",\"offset\":0,\"line\":1,"
+		"\"at\":{\"offset\":0,\"line\":1},\"arrived\":\"2026-01-01T00:00:02.800000Z\","
+		"\"captured\":null,\"claimed\":\"--11-30T09:28:50.687000\",\"text\":\"closed\"}";
+	struct world w;
+	world_init(&w, 4, "torchrun");
+	world_streams(&w, ranks, N(ranks));
+	world_event(&w, &row);
+	struct ff_event *e = &world_stream(&w, "rank-0.log")->events[0];
+	e->count = 3;
+	e->last = (struct ff_place){900, 10, {world_us(5000), FF_TIME_NONE}};
+	e->claimed = (struct ff_claimed){
+		.us = ff_usec_civil(2000, 11, 30, 9, 28, 50, 687000), .grain = 1000};
+	struct ff_verdict *v = world_judge(&w, 0);
+	struct ff_buf b = {0};
+	struct ff_jw jw;
+	ff_jw_init(&jw, &b);
+	ff_report_event(&v->timeline.all[0], &jw);
+	ck_assert_str_eq(b.p, want);
+	ff_buf_finish(&b);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
+START_TEST(control_objects_are_events_too)
+{
+	struct world w;
+	world_init(&w, 2, "torchrun");
+	world_streams(&w, ranks, 3);
+	static const struct world_event row = {
+		"rank-0.log", 2800, "gloo-peer-closed", "closed", NULL, 0, 0, 0};
+	world_event(&w, &row);
+	world_tell(&w, "exit@0.1", "rank", "1");
+	world_tell(&w, "exit@0.1", "attempt", "0");
+	world_tell(&w, "exit@0.1", "signal", "9");
+	struct ff_verdict *v = world_judge(&w, 0);
+	ck_assert_str_eq(v->fault, "sigkill");
+	ck_assert_str_eq(v->initiating[0].event, "exit@0.1");
+	char *json = json_of(v);
+	ck_assert_ptr_nonnull(
+		strstr(json, "\"events\":[{\"id\":\"exit@0.1\",\"kind\":\"exit\",\"fault\":null,"));
+	ck_assert_ptr_nonnull(
+		strstr(json, "\"stream\":null,\"offset\":null,\"line\":null,\"at\":null"));
+	free(json);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
+static char *json_of_world(int world_size, bool unfolded)
+{
+	struct world w;
+	world_init(&w, world_size, "torchrun");
+	world_streams(&w, ranks, N(ranks));
+	world_events(&w, one_raises, N(one_raises));
+	world_tell(&w, "job@end", "state", "FAILED");
+	struct ff_verdict *v = world_judge(&w, 0);
+	v->unfolded = unfolded;
+	char *json = json_of(v);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	return json;
+}
+
+START_TEST(many_ranks_are_folded)
+{
+	char *json = json_of_world(4096, false);
+	ck_assert_ptr_nonnull(strstr(json, "{\"rank\":4095,\"status\":\"missing\"}"));
+	free(json);
+	json = json_of_world(4097, false);
+	ck_assert_ptr_null(strstr(json, "\"rank\":4095"));
+	ck_assert_ptr_nonnull(strstr(json, "{\"ranks\":\"4-4096\",\"status\":\"missing\"}"));
+	ck_assert_ptr_nonnull(strstr(json, "\"no output of ranks 4-4096\""));
+	check_keys(json);
+	free(json);
+	json = json_of_world(4097, true);
+	ck_assert_ptr_nonnull(strstr(json, "{\"rank\":4096,\"status\":\"missing\"}"));
+	free(json);
+}
+END_TEST
+
+/* ---- job: streams by (node, name, source) */
+
+static struct ff_origin origin_of(const char *node, const char *name, const char *source)
+{
+	return (struct ff_origin){.name = name,
+		.node = node,
+		.source = source,
+		.kind = FF_STREAM_MIXED,
+		.rank = FF_UNKNOWN,
+		.local_rank = FF_UNKNOWN,
+		.attempt = FF_UNKNOWN,
+		.pid = FF_UNKNOWN};
+}
+
+START_TEST(streams_are_told_apart_and_filled_in)
+{
+	struct world w;
+	world_init(&w, 0, NULL);
+	struct ff_job *job = ff_job_create(w.catalog, FF_STR("j"), FF_STR("0"));
+	struct ff_origin o = origin_of("n", "log", "s1");
+	struct ff_stream *a = ff_job_stream(job, &o);
+	ck_assert_ptr_eq(ff_job_stream(job, &o), a);
+	ck_assert_ptr_eq(ff_job_find_stream(job, "n", "log", "s1"), a);
+	ck_assert_ptr_null(ff_job_find_stream(job, NULL, "log", "s1"));
+	o.rank = 3;
+	o.kind = FF_STREAM_RANK;
+	o.kind_declared = true;
+	ck_assert_ptr_eq(ff_job_stream(job, &o), a);
+	ck_assert_int_eq(a->origin.rank, 3);
+	ck_assert_int_eq(a->origin.kind, FF_STREAM_RANK);
+	o.rank = 5; /* what was said holds */
+	ck_assert_int_eq(ff_job_stream(job, &o)->origin.rank, 3);
+	o = origin_of("n", "log", "s2");
+	o.rank = 3;
+	struct ff_stream *b = ff_job_stream(job, &o);
+	ck_assert_ptr_ne(a, b);
+	ck_assert_uint_eq(b->life, 2);
+	ck_assert_uint_eq(b->number, 2);
+	ck_assert_uint_eq(job->counts[FF_COUNT_same_rank], 1);
+	o = origin_of("m", "log", "s3");
+	o.rank = FF_RANKS_MAX;
+	ck_assert_uint_eq(ff_job_stream(job, &o)->life, 1);
+	ck_assert_uint_eq(job->counts[FF_COUNT_ranks_refused], 1);
+	ff_job_destroy(job);
+	ff_job_destroy(NULL);
+	world_finish(&w);
+}
+END_TEST
+
+START_TEST(restored_lives_go_on)
+{
+	struct world w;
+	world_init(&w, 0, NULL);
+	struct ff_job *job = ff_job_create(w.catalog, FF_STR("j"), FF_STR("0"));
+	struct ff_origin o = origin_of("n", "log", "s1");
+	ck_assert_ptr_nonnull(ff_job_restore_stream(job, &o, 7, 1));
+	o.source = "s2";
+	ck_assert_ptr_nonnull(ff_job_restore_stream(job, &o, 9, 2));
+	o.source = "s3";
+	struct ff_stream *s = ff_job_stream(job, &o);
+	ck_assert_uint_eq(s->life, 3);
+	ck_assert_uint_eq(s->number, 10);
+	ff_job_destroy(job);
+	world_finish(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("report");
+	TCase *tc = tcase_create("report");
+	tcase_add_test(tc, screen_of_a_rank);
+	tcase_add_test(tc, hostile_text_cannot_leave_its_line);
+	tcase_add_test(tc, long_text_is_cut);
+	tcase_add_test(tc, json_has_every_key_in_order);
+	tcase_add_test(tc, event_as_json);
+	tcase_add_test(tc, control_objects_are_events_too);
+	tcase_add_test(tc, many_ranks_are_folded);
+	tcase_add_test(tc, streams_are_told_apart_and_filled_in);
+	tcase_add_test(tc, restored_lives_go_on);
+	suite_add_tcase(s, tc);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
