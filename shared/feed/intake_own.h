@@ -1,0 +1,83 @@
+/* intake_own: what intake.c shares with intake_jsonl.c and intake_native.c. Nobody else includes
+ * it. */
+#pragma once
+
+#include "feed/intake.h"
+#include "feed/tell.h"
+#include "wire/jsonl.h"
+#include "wire/native.h"
+
+#define FF_INTAKE_NOWHERE SIZE_MAX /* no stream */
+
+/* What is held back of a stream: a word at the end of what came, because it may be the front of a
+ * secret (masking sees whole words only). */
+struct ff_intake_held {
+	struct ff_buf word;
+	struct ff_stamp stamp;
+	struct ff_line_tags tags;
+};
+
+struct ff_intake {
+	struct ff_runs *runs;
+	const struct ff_intake_ops *ops;
+	void *ud;
+	struct ff_intake_options o; /* strings and origin: own copies */
+	struct ff_origin origin;    /* if o.origin */
+	char *peer_job;             /* "raw-PEER" */
+	enum ff_dialect dialect;
+	bool closed;   /* an error was answered: what comes is ignored */
+	bool skipping; /* inside a line of JSON Lines that is too long */
+	ff_usec now_us;
+	struct ff_buf pending; /* an unfinished line of the dialect */
+	struct ff_buf work;    /* text on its way, masked */
+
+	struct ff_intake_stream *streams;
+	size_t nstreams, cstreams;
+	struct ff_intake_held *held; /* one of each stream */
+	size_t cheld;
+	struct ff_map by_key;  /* run number, node, name, source -> its index + 1, as a pointer */
+	struct ff_buf key, last_key;
+	size_t last;           /* the stream that came last, or FF_INTAKE_NOWHERE */
+	struct ff_run *last_run;
+
+	uint64_t controls, usable;
+	struct ff_jsonl obj;
+	bool node_clock; /* JSON Lines: `time` is of the node's clock (an earlier job-start said so)
+			  */
+
+	/* native */
+	struct ff_run *run;
+	char *node;
+	int64_t rank, attempt, pid;
+	bool collector;
+};
+
+/* The stream of this run; opened (and reopened, if it had vanished) when the intake meets it first.
+ * FF_INTAKE_NOWHERE when there is no room for it. */
+size_t ff_intake_open(struct ff_intake *in, struct ff_run *run, const struct ff_origin *origin);
+size_t ff_intake_find(struct ff_intake *in, const struct ff_run *run, struct ff_str node,
+		      struct ff_str name, const char *source);
+/* Bytes of streams[i] that stand at its pos. */
+void ff_intake_put(struct ff_intake *in, size_t i, struct ff_str data, struct ff_stamp stamp,
+		   struct ff_line_tags tags);
+/* What was held back goes on its way. */
+void ff_intake_flush(struct ff_intake *in, size_t i);
+void ff_intake_end_stream(struct ff_intake *in, size_t i, bool complete, ff_usec at_us);
+/* The receive time as a stamp, where no other came. */
+struct ff_stamp ff_intake_received(const struct ff_intake *in);
+/* Where words without a job go. */
+const char *ff_intake_default_job(const struct ff_intake *in);
+/* Text of nobody in particular: the default job's stream of the intake's name. */
+size_t ff_intake_open_raw(struct ff_intake *in);
+/* May the peer, which showed no token, speak for this job? Counts if not. */
+bool ff_intake_admits(struct ff_intake *in, const char *job);
+bool ff_intake_trusts(const struct ff_intake *in, enum ff_stream_kind kind);
+void ff_intake_count(struct ff_intake *in, struct ff_run *run, enum ff_count c, uint64_t n);
+void ff_intake_changed(struct ff_intake *in, struct ff_run *run);
+/* A job-end came: by the daemon's clock. */
+void ff_intake_ended(const struct ff_intake *in, struct ff_run *run, const char *event);
+
+void ff_intake_jsonl_line(struct ff_intake *in, struct ff_str line);
+void ff_intake_native_hello(struct ff_intake *in, struct ff_str line);
+void ff_intake_native_line(struct ff_intake *in, struct ff_str line);
+void ff_intake_native_fail(struct ff_intake *in, enum ff_native_error code, const char *text);
