@@ -1,0 +1,148 @@
+#include "client.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "core/report.h"
+#include "feed/runs.h"
+#include "input.h"
+
+#include <stdlib.h>
+
+extern const struct ff_embedded ff_catalog_files[];
+extern const size_t ff_catalog_files_count;
+
+struct analyze {
+	bool json, exit_status;
+	int64_t world, attempt;
+	char *job;
+};
+
+/* With --job, and several jobs in the input of which it names one: only that one. */
+static bool is_wanted(const struct ff_runs *runs, const struct analyze *a, const struct ff_run *run)
+{
+	bool named = false;
+	for (size_t i = 0; a->job && i < runs->nruns; i++) {
+		named = named || !strcmp(runs->runs[i]->job->facts.job, a->job);
+	}
+	return !named || !strcmp(run->job->facts.job, a->job);
+}
+
+static int judge(const struct ff_runs *runs, const struct analyze *a, struct ff_buf *out)
+{
+	struct ff_ask ask = {.offline = true,
+		.now_us = FF_TIME_NONE,
+		.attempt = (int32_t)a->attempt,
+		.world = (int32_t)a->world};
+	struct ff_report_style style = {.width = client_width(), .color = client_color(),
+		.now_us = FF_TIME_NONE};
+	size_t n = 0, shown = 0;
+	int status = 0;
+	for (size_t i = 0; i < runs->nruns; i++) {
+		n += is_wanted(runs, a, runs->runs[i]);
+	}
+	if (a->json && n > 1) {
+		ff_buf_addc(out, '[');
+	}
+	for (size_t i = 0; i < runs->nruns; i++) {
+		if (!is_wanted(runs, a, runs->runs[i])) {
+			continue;
+		}
+		struct ff_verdict *v = ff_job_judge(runs->runs[i]->job, &ask);
+		int exit = ff_verdict_exit_status(v->kind);
+		status = exit > status ? exit : status;
+		if (shown++) {
+			ff_buf_addz(out, a->json ? ",\n" : "\n");
+		}
+		if (a->json) {
+			ff_report_json(v, out);
+		} else {
+			ff_report_text(v, &style, out);
+		}
+		ff_verdict_destroy(v);
+	}
+	if (a->json) {
+		ff_buf_addz(out, n > 1 ? "]\n" : "\n");
+	}
+	return a->exit_status ? status : CLIENT_OK;
+}
+
+static int analyze(const struct analyze *a, char *const *paths, size_t n)
+{
+	struct ff_err err = {0};
+	struct ff_catalog *catalog;
+	struct ff_runs runs;
+	struct ff_buf out = {0};
+	int partly = CLIENT_OK;
+	if (ff_catalog_load(ff_catalog_files, ff_catalog_files_count, &catalog, &err) < 0) {
+		return client_fail(CLIENT_INTERNAL, err.text, NULL);
+	}
+	ff_runs_init(&runs, catalog);
+	int status = input_read(&runs, paths, n, &(struct input_options){.job = a->job}, &partly);
+	if (!status) {
+		status = judge(&runs, a, &out);
+		int printed = client_print(&out);
+		status = printed ? printed : partly ? partly : status;
+	}
+	ff_buf_finish(&out);
+	ff_runs_finish(&runs);
+	ff_catalog_destroy(catalog);
+	return status;
+}
+
+static int run(const struct client_command *self, int argc, char **argv)
+{
+	struct analyze a = {.world = FF_UNKNOWN, .attempt = FF_UNKNOWN};
+	const struct ff_option options[] = {
+		{"json", 'j', FF_OPTION_FLAG, &a.json, NULL,
+			"print the verdict as JSON; an array if the input holds several jobs", 0,
+			0},
+		{"world", 'w', FF_OPTION_INT, &a.world, "N",
+			"number of ranks of the job, where the input doesn't say it", 1,
+			FF_RANKS_MAX},
+		{"job", 0, FF_OPTION_TEXT, &a.job, "ID",
+			"name of the job (default: the first PATH's name); of several jobs in the "
+			"input, "
+			"show this one",
+			1, FF_JOB_ID_MAX},
+		{"attempt", 0, FF_OPTION_INT, &a.attempt, "N",
+			"judge this attempt (life between restarts, from 0)", 0, INT32_MAX},
+		{"exit-status", 0, FF_OPTION_FLAG, &a.exit_status, NULL,
+			"make the verdict the exit status", 0, 0},
+	};
+	const size_t n = sizeof options / sizeof *options;
+	struct ff_err err = {0};
+	int status;
+	int rest = client_options(self, options, n, argc, argv, &status);
+	if (rest >= 0 && rest == argc) {
+		status = client_usage(self, "no PATH given");
+	} else if (rest >= 0 && a.job && ff_runs_check_name(ff_str_z(a.job), "job id", &err) < 0) {
+		status = client_usage(self, "%s", err.text);
+	} else if (rest >= 0) {
+		status = analyze(&a, argv + rest, (size_t)(argc - rest));
+	}
+	ff_option_finish(options, n);
+	return status;
+}
+
+const struct client_command cmd_analyze = {
+	.name = "analyze",
+	.synopsis = "analyze [--json] [--world N] [--job ID] [--exit-status] PATH...",
+	.summary = "read logs and say who failed first, without a daemon",
+	.description = "Reads logs and prints the verdict. Nothing leaves the machine, and no "
+		       "daemon is needed.\n"
+		       "\n"
+		       "PATH is a log file, a folder, a file of JSON Lines, or - for standard "
+		       "input. A folder with\n"
+		       "job.json holds the streams that it names. Any other is walked: torchrun's "
+		       "--log-dir tree\n"
+		       "tells local ranks and attempts, names such as rank-3.log or rank.3 tell "
+		       "ranks, all else is\n"
+		       "output of many ranks, told apart by the prefixes of its lines. All PATHs "
+		       "are one job,\n"
+		       "unless their own content names several.\n",
+	.examples = "firstfault analyze train.log\n"
+		    "firstfault analyze --json logs/4711_k2j9x0ab/ slurm-4711.out\n"
+		    "kubectl logs job/train --all-containers | firstfault analyze -\n",
+	.judges = true,
+	.run = run,
+};

@@ -1,0 +1,724 @@
+#include "forward.h"
+
+#include "base/arr.h"
+#include "base/map.h"
+#include "base/mask.h"
+#include "client.h"
+#include "shell/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PIECE_MAX 65536u        /* text of one data line */
+#define OUT_MAX (256u * 1024u)  /* bytes encoded ahead */
+#define IN_MAX (64u * 1024u)    /* bytes of one answer */
+#define WORD_MAX 256u           /* a word is not cut, so that a secret in it is masked whole */
+#define TICK_US 100000          /* how often followed files are looked at */
+#define LOOK_US 2000000
+#define PIECE_AFTER_US FF_SECOND /* an unfinished line of a followed file goes out after this */
+#define BACKOFF_FIRST 100000
+#define BACKOFF_LAST 5000000
+#define DRAIN_US (5 * FF_SECOND) /* after a stop */
+#define PINGS_FIRST 8u
+
+enum state {
+	STATE_WAITING, /* not connected: until `again` */
+	STATE_HELLO,   /* hello is on its way */
+	STATE_SENDING,
+	STATE_DONE,
+};
+
+/* Bytes up to `end` were seen at `stamp`. */
+struct seen {
+	uint64_t end;
+	ff_usec stamp;
+};
+
+struct sender {
+	char *path;
+	struct ff_native_hello hello; /* strings: own copies */
+	char source[33];
+	int file, sock; /* -1: closed */
+	enum state state;
+	ff_usec again, backoff;
+	struct ff_buf out, in;
+	uint64_t next;   /* first byte that is not encoded */
+	uint64_t acked;
+	uint64_t size;   /* of the file, as last seen */
+	struct seen *seen;
+	size_t nseen, cseen;
+	ff_usec grown;   /* when it was seen to grow last */
+	bool stopped;    /* no more is waited for: end it at `size` */
+	bool replaced;   /* there is another file of this path: begin it when this one is done */
+	bool ended;      /* `end` is encoded */
+	uint64_t max_unacked;
+	unsigned generation; /* of the same file: it was cut, and its front does not tell */
+	unsigned pings;
+	ff_usec next_ping;
+};
+
+struct forward {
+	struct forward_options o;
+	struct sender **v;
+	size_t n, cap;
+	struct ff_map paths; /* paths, and what file_key makes of them, that were met */
+	ff_usec alone_since; /* no daemon since, FF_TIME_NONE: there is one */
+	bool met;            /* there was one */
+	ff_usec next_look;
+	ff_usec drain_until;
+	char why[512];       /* the last reason without a daemon */
+	int status;
+};
+
+static volatile sig_atomic_t stop;
+
+void forward_stop(void)
+{
+	stop = 1;
+}
+
+static ff_usec clock_us(clockid_t id)
+{
+	struct timespec t;
+	(void)clock_gettime(id, &t);
+	return (ff_usec)t.tv_sec * FF_SECOND + t.tv_nsec / 1000;
+}
+
+static ff_usec monotonic(void)
+{
+	return clock_us(CLOCK_MONOTONIC);
+}
+
+static ff_usec wall(void)
+{
+	return clock_us(CLOCK_REALTIME);
+}
+
+/* ---- one file */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0) {
+		(void)close(*fd);
+		*fd = -1;
+	}
+}
+
+static void sender_destroy(struct sender *s)
+{
+	close_fd(&s->file);
+	close_fd(&s->sock);
+	free(s->path);
+	free((char *)s->hello.job);
+	free((char *)s->hello.node);
+	free((char *)s->hello.kind);
+	free((char *)s->hello.run);
+	free((char *)s->hello.token);
+	free((char *)s->hello.streams[0]);
+	free((char *)s->hello.fds[0]);
+	free(s->seen);
+	ff_buf_finish(&s->out);
+	ff_buf_finish(&s->in);
+	free(s);
+}
+
+/* The file's token: device, inode and its first 64 bytes. The same file shipped again has the same,
+ * one that was truncated or replaced another. (A file of less than 64 bytes has none of them in it:
+ * they are still to come.) */
+static void make_source(struct sender *s)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct stat st = {0};
+	char front[64];
+	struct ff_buf b = {0};
+	uint64_t h[2];
+	(void)fstat(s->file, &st);
+	ff_buf_addf(&b, "%llx:%llx:%u:", (unsigned long long)st.st_dev,
+		(unsigned long long)st.st_ino, s->generation);
+	if (pread(s->file, front, sizeof front, 0) == (ssize_t)sizeof front) {
+		ff_buf_add(&b, front, sizeof front);
+	}
+	h[0] = ff_str_hash(ff_buf_str(&b), FF_HASH_INIT);
+	ff_buf_addc(&b, '2');
+	h[1] = ff_str_hash(ff_buf_str(&b), h[0] * 0x9e3779b97f4a7c15ull + 1);
+	for (size_t i = 0; i < 32; i++) {
+		s->source[i] = digits[h[i / 16] >> (i % 16 * 4) & 15];
+	}
+	s->source[32] = '\0';
+	s->hello.source = s->source;
+	ff_buf_finish(&b);
+}
+
+static void note_size(struct sender *s, uint64_t size, ff_usec stamp)
+{
+	if (size > s->size || !s->nseen) {
+		*FF_ARR_ADD(s->seen, s->nseen, s->cseen) = (struct seen){size, stamp};
+		s->size = size;
+		s->grown = monotonic();
+	}
+}
+
+/* Opens the file that stands at the path now. */
+static int begin_file(struct sender *s, struct ff_err *err)
+{
+	struct stat st;
+	close_fd(&s->file);
+	s->file = ff_file_open(s->path, err);
+	if (s->file < 0) {
+		return s->file;
+	}
+	if (fstat(s->file, &st) < 0 || !S_ISREG(st.st_mode)) {
+		return ff_err_set(err, -EINVAL,
+			"\"%s\" is no regular file; pipe it to a file first", s->path);
+	}
+	s->nseen = 0;
+	s->size = s->next = s->acked = 0;
+	s->stopped = s->replaced = s->ended = false;
+	make_source(s);
+	note_size(s, (uint64_t)st.st_size, FF_TIME_NONE);
+	return 0;
+}
+
+/* A followed file: did it grow, shrink, or make way for another of its name? */
+static void look_at(struct sender *s)
+{
+	struct stat st, other;
+	if (s->stopped || fstat(s->file, &st) < 0) {
+		return;
+	}
+	if ((uint64_t)st.st_size < s->size) {
+		s->size = s->size < s->next ? s->size : s->next; /* what is gone can't be sent */
+		s->stopped = s->replaced = true;
+		s->generation++;
+		return;
+	}
+	note_size(s, (uint64_t)st.st_size, wall());
+	if (stat(s->path, &other) == 0 && S_ISREG(other.st_mode) &&
+	    (other.st_ino != st.st_ino || other.st_dev != st.st_dev)) {
+		s->stopped = s->replaced = true;
+	}
+}
+
+static ff_usec stamp_at(const struct sender *s, uint64_t offset)
+{
+	for (size_t i = 0; i < s->nseen; i++) {
+		if (offset < s->seen[i].end) {
+			return s->seen[i].stamp;
+		}
+	}
+	return FF_TIME_NONE;
+}
+
+/* Stamps of acknowledged bytes are never needed again. */
+static void forget_acked(struct sender *s)
+{
+	size_t k = 0;
+	while (k + 1 < s->nseen && s->seen[k].end <= s->acked) {
+		k++;
+	}
+	if (k) {
+		memmove(s->seen, s->seen + k, (s->nseen - k) * sizeof *s->seen);
+		s->nseen -= k;
+	}
+}
+
+/* ---- encoding */
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		c == '_';
+}
+
+/* Where a piece of an unfinished line may be cut: not inside a word. */
+static size_t cut_at(const char *p, size_t n)
+{
+	size_t word = 0;
+	while (word < n && word < WORD_MAX && is_word(p[n - 1 - word])) {
+		word++;
+	}
+	return word == n || word == WORD_MAX ? n : n - word;
+}
+
+static void encode(struct sender *s, char *text, size_t n, bool newline)
+{
+	(void)ff_mask(text, n);
+	ff_native_data_render(&s->out, &(struct ff_native_data){.stamp = stamp_at(s, s->next),
+		.newline = newline, .text = ff_str_n(text, n)});
+	s->next += n + newline;
+}
+
+/* The lines in p; returns how many bytes were encoded. `all`: nothing follows. */
+static size_t encode_lines(struct sender *s, char *p, size_t n, bool all)
+{
+	size_t at = 0;
+	while (at < n && s->out.len < OUT_MAX) {
+		char *lf = memchr(p + at, '\n', n - at);
+		size_t len = lf ? (size_t)(lf - p) - at : n - at;
+		if (lf && len <= PIECE_MAX) {
+			encode(s, p + at, len, true);
+			at += len + 1;
+			continue;
+		}
+		size_t max = len < PIECE_MAX ? len : PIECE_MAX;
+		if (len <= PIECE_MAX && !all) {
+			break; /* the rest of the line is still to come */
+		}
+		size_t cut = len > PIECE_MAX ? cut_at(p + at, max) : max;
+		encode(s, p + at, cut, false);
+		at += cut;
+	}
+	return at;
+}
+
+/* Encodes what may be sent. */
+static int fill(struct sender *s, bool follow, struct ff_err *err)
+{
+	static char p[PIECE_MAX * 2];
+	while (s->state == STATE_SENDING && !s->ended && s->out.len < OUT_MAX) {
+		uint64_t left = s->size - s->next;
+		uint64_t room = s->acked + s->max_unacked;
+		if (left && s->next >= room) {
+			return 0;
+		}
+		size_t want = left < sizeof p ? (size_t)left : sizeof p;
+		ssize_t n = 0;
+		while (want && (n = pread(s->file, p, want, (off_t)s->next)) < 0 &&
+			errno == EINTR) {
+		}
+		if (n < 0) {
+			return ff_err_set(err, -errno, "cannot read \"%s\": %s", s->path,
+					  ff_strerror(-errno));
+		}
+		if (left && !n) { /* it shrank since we looked */
+			s->size = s->next;
+			s->stopped = true;
+			s->replaced = follow;
+			left = 0;
+		}
+		if (!left) {
+			if (!s->stopped) {
+				return 0;
+			}
+			ff_native_end_render(&s->out, &s->next, 1);
+			s->ended = true;
+			return 0;
+		}
+		bool last = (uint64_t)n == left;
+		bool all = last && (s->stopped || monotonic() - s->grown >= PIECE_AFTER_US);
+		size_t done = encode_lines(s, p, (size_t)n, all);
+		if (!done) {
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* ---- the connection */
+
+static void disconnect(struct forward *f, struct sender *s, const char *why)
+{
+	close_fd(&s->sock);
+	ff_buf_clear(&s->out);
+	ff_buf_clear(&s->in);
+	s->state = STATE_WAITING;
+	s->ended = false;
+	s->again = monotonic() + s->backoff;
+	s->backoff = s->backoff * 2 < BACKOFF_LAST ? s->backoff * 2 : BACKOFF_LAST;
+	if (f->alone_since == FF_TIME_NONE) {
+		f->alone_since = monotonic();
+	}
+	if (why) {
+		(void)snprintf(f->why, sizeof f->why, "%s", why);
+	}
+}
+
+static void connect_sender(struct forward *f, struct sender *s)
+{
+	struct ff_err err = {0};
+	s->sock = ff_addr_connect(&f->o.to, &err);
+	if (s->sock < 0) {
+		s->sock = -1;
+		disconnect(f, s, err.text);
+		return;
+	}
+	(void)fcntl(s->sock, F_SETFL, fcntl(s->sock, F_GETFL) | O_NONBLOCK);
+	ff_native_hello_render(&s->out, &s->hello);
+	s->state = STATE_HELLO;
+	s->pings = 0;
+}
+
+static void fail(struct forward *f, int status, const char *text)
+{
+	if (!f->status) {
+		f->status = client_fail(status, text, status == CLIENT_NO_DAEMON ?
+			"is firstfaultd running? FIRSTFAULT_ADDR says where it takes logs" : NULL);
+	}
+}
+
+static int error_status(const char *code)
+{
+	if (!strcmp(code, "job-name") || !strcmp(code, "auth")) {
+		return CLIENT_USAGE;
+	}
+	return !strcmp(code, "rank") ? CLIENT_INPUT : CLIENT_INTERNAL;
+}
+
+static void take_error(struct forward *f, struct sender *s, const struct ff_native_reply *r)
+{
+	struct ff_buf b = {0};
+	ff_buf_addf(&b, "firstfaultd refuses \"%s\": %s", s->path, r->text);
+	if (!strcmp(r->code, "busy")) {
+		disconnect(f, s, b.p);
+	} else {
+		s->state = STATE_DONE;
+		close_fd(&s->sock);
+		fail(f, error_status(r->code), b.p);
+	}
+	ff_buf_finish(&b);
+}
+
+static void take_welcome(struct forward *f, struct sender *s, const struct ff_native_reply *r)
+{
+	if (r->offsets[0] > s->size) {
+		/* it has more than there is: the file was cut, what it holds now is another life */
+		s->generation++;
+		make_source(s);
+		disconnect(f, s, "");
+		s->again = 0;
+		return;
+	}
+	s->next = s->acked = r->offsets[0];
+	s->max_unacked = r->max_unacked;
+	s->state = STATE_SENDING;
+	s->backoff = BACKOFF_FIRST;
+	s->next_ping = monotonic();
+	f->alone_since = FF_TIME_NONE;
+	f->met = true;
+}
+
+static void take_ack(struct forward *f, struct sender *s, const struct ff_native_reply *r)
+{
+	if (r->offsets[0] > s->acked) {
+		s->acked = r->offsets[0];
+		forget_acked(s);
+	}
+	if (!s->ended || s->acked < s->size || !r->controls) {
+		return;
+	}
+	close_fd(&s->sock);
+	s->state = STATE_DONE;
+	if (s->replaced && f->o.follow && !stop) {
+		close_fd(&s->file); /* the one that took its place is opened next */
+		s->state = STATE_WAITING;
+		s->again = 0;
+	}
+}
+
+static void take_reply(struct forward *f, struct sender *s, struct ff_str line)
+{
+	struct ff_err err = {0};
+	struct ff_native_reply r;
+	struct ff_json *doc = ff_json_parse(line, &err);
+	if (!doc || ff_native_reply_parse(ff_json_root(doc), 1, &r, &err) < 0) {
+		struct ff_buf b = {0};
+		ff_buf_addf(&b, "what answers is no firstfaultd: %s", err.text);
+		fail(f, CLIENT_INTERNAL, b.p);
+		ff_buf_finish(&b);
+		ff_json_destroy(doc);
+		return;
+	}
+	switch (r.kind) {
+	case FF_NATIVE_REPLY_WELCOME:
+		if (s->state == STATE_HELLO) {
+			take_welcome(f, s, &r);
+		}
+		break;
+	case FF_NATIVE_REPLY_ACK: take_ack(f, s, &r); break;
+	case FF_NATIVE_REPLY_PONG:
+		ff_native_clock_render(&s->out, r.t[0], r.t[1], r.t[2], wall());
+		break;
+	case FF_NATIVE_REPLY_ERROR: take_error(f, s, &r); break;
+	case FF_NATIVE_REPLY_OTHER: break;
+	}
+	ff_json_destroy(doc);
+}
+
+/* The whole lines that came. */
+static void take_replies(struct forward *f, struct sender *s)
+{
+	size_t at = 0;
+	while (s->sock >= 0 && !f->status) {
+		const char *lf = at < s->in.len ? memchr(s->in.p + at, '\n', s->in.len - at) : NULL;
+		if (!lf) {
+			break;
+		}
+		struct ff_buf line = {0};
+		size_t n = (size_t)(lf - s->in.p) - at;
+		ff_buf_add(&line, s->in.p + at, n);
+		at += n + 1;
+		take_reply(f, s, ff_buf_str(&line)); /* may close the connection */
+		ff_buf_finish(&line);
+	}
+	if (s->sock >= 0) {
+		ff_buf_consume(&s->in, at);
+	} else {
+		ff_buf_clear(&s->in);
+	}
+}
+
+static void receive(struct forward *f, struct sender *s)
+{
+	char p[4096];
+	ssize_t n = 1;
+	int error = 0;
+	while (n > 0 && s->in.len <= IN_MAX) {
+		n = recv(s->sock, p, sizeof p, 0);
+		error = n < 0 ? errno : 0;
+		if (n > 0) {
+			ff_buf_add(&s->in, p, (size_t)n);
+		}
+	}
+	take_replies(f, s); /* what it said before it went, an error above all */
+	if (s->sock < 0 || f->status) {
+		return;
+	}
+	if (s->in.len > IN_MAX) {
+		fail(f, CLIENT_INTERNAL, "what answers is no firstfaultd: its line has no end");
+	} else if (!n || (n < 0 && error != EAGAIN && error != EINTR)) {
+		disconnect(f, s, n ? ff_strerror(-error) : "firstfaultd closed the connection");
+	}
+}
+
+static void transmit(struct forward *f, struct sender *s)
+{
+	while (s->out.len) {
+		ssize_t n = send(s->sock, s->out.p, s->out.len, MSG_NOSIGNAL);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			return;
+		}
+		if (n < 0) {
+			int error = errno;
+			receive(f, s); /* an error line may still be there to be read */
+			if (s->sock >= 0) {
+				disconnect(f, s, ff_strerror(-error));
+			}
+			return;
+		}
+		ff_buf_consume(&s->out, (size_t)n);
+	}
+}
+
+/* 8 in the first 8 s, then one a minute; only a sender that lives that long, on a named node. */
+static void ping(const struct forward *f, struct sender *s, ff_usec now)
+{
+	if (!f->o.follow || s->state != STATE_SENDING || !s->hello.node || now < s->next_ping) {
+		return;
+	}
+	ff_native_ping_render(&s->out, wall());
+	s->pings++;
+	s->next_ping = now + (s->pings < PINGS_FIRST ? 1 : 60) * FF_SECOND;
+}
+
+/* ---- all of them */
+
+struct forward *forward_create(const struct forward_options *o)
+{
+	struct forward *f = ff_xcalloc(1, sizeof *f);
+	f->o = *o;
+	f->alone_since = FF_TIME_NONE;
+	return f;
+}
+
+void forward_destroy(struct forward *f)
+{
+	if (!f) {
+		return;
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		sender_destroy(f->v[i]);
+	}
+	free(f->v);
+	ff_map_finish(&f->paths);
+	free(f);
+}
+
+/* What stays of a file when it gets another name: its inode and when that was made. */
+static bool file_key(const char *path, struct ff_buf *ret)
+{
+	struct statx st;
+	if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &st) < 0 ||
+		!(st.stx_mask & STATX_BTIME)) {
+		return false;
+	}
+	ff_buf_addf(ret, "\1%x:%x:%llx:%llx.%x", st.stx_dev_major, st.stx_dev_minor,
+		    (unsigned long long)st.stx_ino, (unsigned long long)st.stx_btime.tv_sec,
+		    st.stx_btime.tv_nsec);
+	return true;
+}
+
+bool forward_knows(const struct forward *f, const char *path)
+{
+	struct ff_buf key = {0};
+	bool known = ff_map_get(&f->paths, ff_str_z(path)) ||
+		(file_key(path, &key) && ff_map_get(&f->paths, ff_buf_str(&key)));
+	ff_buf_finish(&key);
+	return known;
+}
+
+/* The file that stands at the path now: known under any name that it may get. */
+static void know_file(struct forward *f, struct sender *s)
+{
+	struct ff_buf key = {0};
+	if (file_key(s->path, &key)) {
+		(void)ff_map_put(&f->paths, ff_buf_str(&key), s);
+	}
+	ff_buf_finish(&key);
+}
+
+void forward_add(struct forward *f, const char *path, const struct ff_native_hello *hello)
+{
+	struct sender *s = ff_xcalloc(1, sizeof *s);
+	s->path = ff_xstrdup(path);
+	s->hello = *hello;
+	s->hello.job = ff_xstrdup(hello->job);
+	s->hello.node = ff_xstrdup(hello->node);
+	s->hello.kind = ff_xstrdup(hello->kind);
+	s->hello.run = ff_xstrdup(hello->run);
+	s->hello.token = ff_xstrdup(hello->token);
+	s->hello.nstreams = 1;
+	s->hello.streams[0] = ff_xstrdup(hello->streams[0]);
+	s->hello.fds[0] = ff_xstrdup(hello->fds[0]);
+	s->file = s->sock = -1;
+	s->backoff = BACKOFF_FIRST;
+	s->state = STATE_WAITING;
+	*FF_ARR_ADD(f->v, f->n, f->cap) = s;
+	(void)ff_map_put(&f->paths, ff_str_z(path), s);
+}
+
+/* Before the first hello the file is opened; a file that can't be is left out, with its message. */
+static void start(struct forward *f, struct sender *s)
+{
+	struct ff_err err = {0};
+	if (s->file < 0) {
+		if (begin_file(s, &err) < 0) {
+			s->state = STATE_DONE;
+			fail(f, CLIENT_IO, err.text);
+			return;
+		}
+		know_file(f, s);
+		s->stopped = !f->o.follow;
+	}
+	connect_sender(f, s);
+}
+
+/* Everything a sender can do without waiting; true while it counts as one of those at once. */
+static bool step(struct forward *f, struct sender *s, ff_usec now)
+{
+	struct ff_err err = {0};
+	if (s->state == STATE_WAITING && now >= s->again) {
+		start(f, s);
+	}
+	if (s->state == STATE_DONE) {
+		return false;
+	}
+	if (s->file >= 0 && f->o.follow) {
+		look_at(s);
+		s->stopped = s->stopped || stop;
+	}
+	ping(f, s, now);
+	if (fill(s, f->o.follow, &err) < 0) {
+		s->state = STATE_DONE;
+		close_fd(&s->sock);
+		fail(f, CLIENT_IO, err.text);
+		return false;
+	}
+	if (s->sock >= 0) {
+		transmit(f, s);
+	}
+	if (s->state == STATE_DONE) {
+		close_fd(&s->file);
+	}
+	return s->state != STATE_DONE;
+}
+
+/* Has nobody answered for too long? */
+static bool is_over(struct forward *f, ff_usec now)
+{
+	if (f->status) {
+		return true;
+	}
+	if (stop && f->o.follow && now >= f->drain_until) {
+		fail(f, CLIENT_NO_DAEMON, "stopped before everything was acknowledged");
+		return true;
+	}
+	if (f->alone_since == FF_TIME_NONE || (f->o.follow && !stop)) {
+		return false;
+	}
+	if (!f->met || now - f->alone_since >= f->o.give_up_us) {
+		fail(f, CLIENT_NO_DAEMON, f->why);
+		return true;
+	}
+	return false;
+}
+
+static void wait_for(struct forward *f, size_t from, size_t to)
+{
+	static struct pollfd fds[FORWARD_FOLLOW_MAX];
+	nfds_t n = 0;
+	for (size_t i = from; i < to && n < FORWARD_FOLLOW_MAX; i++) {
+		if (f->v[i]->sock >= 0) {
+			short events = (short)(POLLIN | (f->v[i]->out.len ? POLLOUT : 0));
+			fds[n++] = (struct pollfd){f->v[i]->sock, events, 0};
+		}
+	}
+	if (poll(fds, n, TICK_US / 1000) <= 0) {
+		return;
+	}
+	n = 0;
+	for (size_t i = from; i < to && n < FORWARD_FOLLOW_MAX; i++) {
+		struct sender *s = f->v[i];
+		if (s->sock >= 0 && fds[n].fd == s->sock) {
+			if (fds[n].revents & (POLLIN | POLLHUP | POLLERR)) {
+				receive(f, s);
+			}
+			n++;
+		}
+	}
+}
+
+int forward_run(struct forward *f)
+{
+	size_t from = 0;
+	f->next_look = monotonic() + LOOK_US;
+	while (!f->status) {
+		ff_usec now = monotonic();
+		size_t at_once = f->o.follow ? FORWARD_FOLLOW_MAX : FORWARD_AT_ONCE, alive = 0, to;
+		if (!stop) {
+			f->drain_until = now + DRAIN_US;
+		}
+		if (f->o.follow && f->o.look && !stop && now >= f->next_look) {
+			f->o.look(f->o.ud);
+			f->next_look = now + LOOK_US;
+		}
+		for (to = from; to < f->n && alive < at_once; to++) {
+			alive += step(f, f->v[to], now);
+		}
+		while (from < to && f->v[from]->state == STATE_DONE) {
+			from++;
+		}
+		if (is_over(f, now) || (from == f->n && (!f->o.follow || stop))) {
+			break;
+		}
+		wait_for(f, from, to);
+	}
+	return f->status;
+}

@@ -1,0 +1,41 @@
+/* forward: files to firstfaultd in the native dialect (design 6.3). The file is its own spool.
+ *
+ * One connection a file, FORWARD_AT_ONCE at a time (following: all of them). A connection says
+ * hello with a source that is made from the file itself, starts at the offset it is welcomed with,
+ * stays within max_unacked, says `end`, and is done when that is acknowledged. When the daemon goes
+ * away it comes back, each time a little later, and goes on where the daemon is.
+ *
+ * Stamps: what a file held when it was opened has none; what it gains while it is followed has the
+ * time of this machine at which it was seen, and keeps it when it is sent again.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/usec.h"
+#include "shell/addr.h"
+#include "wire/native.h"
+
+#define FORWARD_AT_ONCE 32u
+#define FORWARD_FOLLOW_MAX 1024u
+
+struct forward; /* opaque */
+
+struct forward_options {
+	struct ff_addr to;   /* borrowed */
+	bool follow;         /* until stopped; else to the present end of each file */
+	ff_usec give_up_us;  /* without a daemon for so long: over (following: never) */
+	/* Called about every two seconds while following: new files may be added. NULL allowed. */
+	void (*look)(void *ud);
+	void *ud;
+};
+
+struct forward *forward_create(const struct forward_options *o);
+void forward_destroy(struct forward *f);
+/* A file to send; hello has everything but source. Strings are copied. */
+void forward_add(struct forward *f, const char *path, const struct ff_native_hello *hello);
+/* Was this path, or the file under another name, added before? */
+bool forward_knows(const struct forward *f, const char *path);
+/* Sends all. Returns the exit status after its message; CLIENT_OK: all of it is acknowledged. */
+int forward_run(struct forward *f);
+/* From a signal handler: follow no longer; what was read is sent and ended. */
+void forward_stop(void);

@@ -1,0 +1,211 @@
+#include "query.h"
+
+#include "base/arr.h"
+#include "client.h"
+#include "rpc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the newest failed run */
+
+struct seen {
+	char *job, *as_of;
+	bool failed;
+};
+
+struct newest {
+	struct seen *v;
+	size_t n, cap;
+};
+
+static bool is_failed(const struct ff_json_node *item)
+{
+	const char *verdict = ff_json_string(ff_json_get(item, "verdict"));
+	const char *state = ff_json_string(ff_json_get(item, "state"));
+	return verdict && strcmp(verdict, "clean") != 0 && state && strcmp(state, "running") != 0;
+}
+
+static bool take_run(void *ud, const struct ff_json_node *item)
+{
+	struct newest *n = ud;
+	const char *job = ff_json_string(ff_json_get(item, "job"));
+	const char *as_of = ff_json_string(ff_json_get(item, "as_of"));
+	if (job) {
+		*FF_ARR_ADD(n->v, n->n, n->cap) = (struct seen){ff_xstrdup(job),
+			ff_xstrdup(as_of ? as_of : ""), is_failed(item)};
+	}
+	return true;
+}
+
+/* RFC 3339 with a fixed number of decimals: bytewise order is the order of time. */
+static const struct seen *find_newest(const struct newest *n)
+{
+	const struct seen *found = NULL;
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->v[i].failed && (!found || strcmp(n->v[i].as_of, found->as_of) > 0)) {
+			found = &n->v[i];
+		}
+	}
+	return found;
+}
+
+static unsigned count_later(const struct newest *n, const struct seen *than)
+{
+	unsigned later = 0;
+	for (size_t i = 0; i < n->n; i++) {
+		later += !strcmp(n->v[i].job, than->job) && strcmp(n->v[i].as_of, than->as_of) > 0;
+	}
+	return later;
+}
+
+int query_newest_failed(char **ret)
+{
+	struct newest n = {0};
+	int status = rpc_each("/v1/jobs", take_run, &n);
+	const struct seen *found = find_newest(&n);
+	if (!status && !found) {
+		status = client_fail(
+			CLIENT_INPUT, "no failed job is known", "firstfault jobs lists all");
+	}
+	if (!status) {
+		struct ff_buf b = {0};
+		unsigned later = count_later(&n, found);
+		ff_buf_addz(&b, found->job);
+		if (later) {
+			ff_buf_addf(&b, "~%u", later);
+		}
+		*ret = ff_buf_take(&b);
+	}
+	for (size_t i = 0; i < n.n; i++) {
+		free(n.v[i].job);
+		free(n.v[i].as_of);
+	}
+	free(n.v);
+	return status;
+}
+
+/* ---- events */
+
+struct nth {
+	int64_t left;
+	char *id;
+};
+
+static bool take_nth(void *ud, const struct ff_json_node *item)
+{
+	struct nth *n = ud;
+	const char *id = ff_json_string(ff_json_get(item, "id"));
+	if (--n->left) {
+		return true;
+	}
+	n->id = ff_xstrdup(id);
+	return false;
+}
+
+static int find_nth(const char *job, int64_t number, char **ret)
+{
+	struct nth n = {.left = number};
+	struct ff_buf path = {0};
+	rpc_add_job(&path, job);
+	ff_buf_addz(&path, "/events");
+	int status = rpc_each(path.p, take_nth, &n);
+	ff_buf_finish(&path);
+	if (!status && !n.id) {
+		status = client_failf(CLIENT_INPUT, "firstfault events lists them",
+				      "job \"%s\" has no event %lld", job, (long long)number);
+	}
+	*ret = n.id;
+	return status;
+}
+
+/* The event of the first initiating rank, else the first that the verdict refers to. */
+static int find_first(const char *job, char **ret)
+{
+	struct ff_json *doc = NULL;
+	struct ff_buf path = {0};
+	rpc_add_job(&path, job);
+	ff_buf_addz(&path, "/verdict");
+	int status = rpc_get_json(path.p, &doc);
+	ff_buf_finish(&path);
+	if (status) {
+		return status;
+	}
+	const struct ff_json_node *root = ff_json_root(doc);
+	const struct ff_json_node *who = ff_json_first(ff_json_get(root, "initiating"));
+	const struct ff_json_node *why = ff_json_first(ff_json_get(root, "why"));
+	const char *id = ff_json_string(ff_json_get(who, "event"));
+	if (!id) {
+		id = ff_json_string(ff_json_first(ff_json_get(why, "events")));
+	}
+	if (!id) {
+		id = ff_json_string(ff_json_get(ff_json_first(ff_json_get(root, "events")), "id"));
+	}
+	*ret = ff_xstrdup(id);
+	if (!id) {
+		status = client_failf(CLIENT_INPUT, NULL, "job \"%s\" has no first event", job);
+	}
+	ff_json_destroy(doc);
+	return status;
+}
+
+int query_event(const char *job, const char *event, char **ret)
+{
+	int64_t number;
+	if (!strcmp(event, "first")) {
+		return find_first(job, ret);
+	}
+	if (ff_str_int(ff_str_z(event), &number) && number > 0) {
+		return find_nth(job, number, ret);
+	}
+	*ret = ff_xstrdup(event);
+	return CLIENT_OK;
+}
+
+/* ---- printing */
+
+int query_print_screen(const char *job, int64_t attempt, unsigned lines)
+{
+	struct ff_buf path = {0};
+	struct rpc_answer a;
+	char number[24];
+	rpc_add_job(&path, job);
+	ff_buf_addz(&path, "/verdict?format=text");
+	ff_buf_addf(&path, "&width=%u", client_width());
+	if (client_color()) {
+		ff_buf_addz(&path, "&color=1");
+	}
+	if (attempt >= 0) {
+		(void)snprintf(number, sizeof number, "%lld", (long long)attempt);
+		rpc_add_query(&path, "attempt", number);
+	}
+	int status = rpc_get(path.p, true, &a);
+	ff_buf_finish(&path);
+	if (status) {
+		return status;
+	}
+	size_t end = 0;
+	for (unsigned n = 0; end < a.body.len && (!lines || n < lines); n++) {
+		const char *lf = memchr(a.body.p + end, '\n', a.body.len - end);
+		end = lf ? (size_t)(lf - a.body.p) + 1 : a.body.len;
+	}
+	a.body.len = end;
+	status = client_print(&a.body);
+	rpc_answer_finish(&a);
+	return status;
+}
+
+int query_print_json(const char *path)
+{
+	struct rpc_answer a;
+	int status = rpc_get(path, false, &a);
+	if (status) {
+		return status;
+	}
+	if (!a.body.len || a.body.p[a.body.len - 1] != '\n') {
+		ff_buf_addc(&a.body, '\n');
+	}
+	status = client_print(&a.body);
+	rpc_answer_finish(&a);
+	return status;
+}

@@ -1,0 +1,15 @@
+/* query: what `why`, `events`, `logs` and `job end` share about asking for one job. */
+#pragma once
+
+#include "base/json.h"
+
+/* The job that `why` without JOB means: the newest run of the caller's that failed. *ret is the
+ * caller's (malloc'd), with ~N for a run before the job's latest. */
+int query_newest_failed(char **ret);
+/* The id of an event as a person types it: "first", the number that `events` prints, or the id
+ * itself. *ret is malloc'd. */
+int query_event(const char *job, const char *event, char **ret);
+/* Prints the verdict's screen as the daemon renders it. lines: at most so many (0: all). */
+int query_print_screen(const char *job, int64_t attempt, unsigned lines);
+/* Prints JSON as it came, with a newline. */
+int query_print_json(const char *path);

@@ -1,0 +1,235 @@
+#include "rpc.h"
+
+#include "client.h"
+#include "shell/addr.h"
+
+#include <curl/curl.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CONNECT_SECONDS 10L
+
+void rpc_answer_finish(struct rpc_answer *a)
+{
+	ff_buf_finish(&a->body);
+	a->http = 0;
+}
+
+static bool is_unreserved(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		memchr("-._~", c, 4);
+}
+
+static void add_encoded(struct ff_buf *out, const char *s)
+{
+	for (; *s; s++) {
+		if (is_unreserved(*s)) {
+			ff_buf_addc(out, *s);
+		} else {
+			ff_buf_addf(out, "%%%02X", (unsigned)(unsigned char)*s);
+		}
+	}
+}
+
+void rpc_add_job(struct ff_buf *path, const char *job)
+{
+	ff_buf_addz(path, "/v1/jobs/");
+	add_encoded(path, job);
+}
+
+void rpc_add_query(struct ff_buf *path, const char *key, const char *value)
+{
+	bool more = ff_str_chr(ff_buf_str(path), '?', 0) >= 0;
+	ff_buf_addf(path, "%c%s=", more ? '&' : '?', key);
+	add_encoded(path, value);
+}
+
+/* ---- the call */
+
+static size_t take_body(char *p, size_t size, size_t n, void *ud)
+{
+	struct ff_buf *b = ud;
+	if (b->len + size * n > RPC_BODY_MAX) {
+		return 0;
+	}
+	ff_buf_add(b, p, size * n);
+	return size * n;
+}
+
+static struct curl_slist *make_headers(bool post, bool text)
+{
+	struct curl_slist *h = NULL;
+	const char *token = getenv("FIRSTFAULT_TOKEN");
+	h = curl_slist_append(h, text ? "Accept: text/plain" : "Accept: application/json");
+	h = curl_slist_append(h, "Expect:"); /* no 100-continue for small bodies */
+	if (post) {
+		h = curl_slist_append(h, "Content-Type: application/json");
+	}
+	if (token && *token) {
+		struct ff_buf b = {0};
+		ff_buf_addf(&b, "Authorization: Bearer %s", token);
+		h = curl_slist_append(h, b.p);
+		ff_buf_finish(&b);
+	}
+	return h;
+}
+
+static void set_target(CURL *c, const struct ff_addr *a, const char *path)
+{
+	struct ff_buf url = {0};
+	if (a->path) {
+		(void)curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, a->path);
+		ff_buf_addf(&url, "http://localhost%s", path);
+	} else {
+		bool bracket = strchr(a->host, ':') != NULL;
+		ff_buf_addf(&url, "http://%s%s%s:%s%s", bracket ? "[" : "", a->host,
+			    bracket ? "]" : "", a->port, path);
+	}
+	(void)curl_easy_setopt(c, CURLOPT_URL, url.p);
+	ff_buf_finish(&url);
+}
+
+/* What problem details say (RFC 9457), else the code alone. */
+static void read_problem(struct rpc_answer *a)
+{
+	struct ff_json *doc = ff_json_parse(ff_buf_str(&a->body), NULL);
+	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
+	const char *text = ff_json_string(ff_json_get(root, "detail"));
+	text = text ? text : ff_json_string(ff_json_get(root, "title"));
+	if (text) {
+		(void)snprintf(a->why, sizeof a->why, "%s", text);
+	} else {
+		(void)snprintf(
+			a->why, sizeof a->why, "the daemon answered with HTTP status %ld", a->http);
+	}
+	ff_json_destroy(doc);
+}
+
+static int call(CURL *c, const struct ff_addr *a, const char *path, const struct ff_buf *post,
+		bool text, struct rpc_answer *ret)
+{
+	char why[CURL_ERROR_SIZE] = "";
+	struct curl_slist *headers = make_headers(post, text);
+	set_target(c, a, path);
+	(void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
+	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
+	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, &ret->body);
+	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_NOPROXY, "*");
+	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	if (post) {
+		(void)curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)post->len);
+		(void)curl_easy_setopt(c, CURLOPT_POSTFIELDS, post->p ? post->p : "");
+	}
+	CURLcode r = curl_easy_perform(c);
+	(void)curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &ret->http);
+	curl_slist_free_all(headers);
+	if (r != CURLE_OK) {
+		struct ff_buf where = {0};
+		long error = 0;
+		ff_addr_render(a, &where);
+		if (r == CURLE_COULDNT_CONNECT &&
+		    curl_easy_getinfo(c, CURLINFO_OS_ERRNO, &error) == CURLE_OK && error > 0) {
+			(void)snprintf(why, sizeof why, "%s", ff_strerror(-(int)error));
+		}
+		int status = client_failf(CLIENT_NO_DAEMON,
+			"is firstfaultd running? FIRSTFAULT_API says where it answers",
+			"cannot reach firstfaultd at %s: %s", where.p,
+			*why ? why : curl_easy_strerror(r));
+		ff_buf_finish(&where);
+		return status;
+	}
+	if (ret->http < 200 || ret->http > 299) {
+		read_problem(ret);
+	}
+	return CLIENT_OK;
+}
+
+int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_answer *ret)
+{
+	struct ff_addr a;
+	struct ff_err err = {0};
+	*ret = (struct rpc_answer){0};
+	int r = ff_addr_api(NULL, &a, &err);
+	if (r < 0) {
+		return client_failf(client_status(r), NULL, "FIRSTFAULT_API: %s", err.text);
+	}
+	CURL *c = curl_easy_init();
+	int status = c ? call(c, &a, path, post, text, ret) :
+		client_fail(CLIENT_INTERNAL, "cannot start libcurl", NULL);
+	curl_easy_cleanup(c);
+	ff_addr_finish(&a);
+	if (status) {
+		rpc_answer_finish(ret);
+	}
+	return status;
+}
+
+int rpc_fail(const struct rpc_answer *a)
+{
+	int status = a->http >= 500 ? CLIENT_INTERNAL : CLIENT_INPUT;
+	return client_fail(status, a->why,
+			   a->http == 404 ? "firstfault jobs lists what the daemon knows" : NULL);
+}
+
+int rpc_get(const char *path, bool text, struct rpc_answer *ret)
+{
+	int status = rpc_ask(path, NULL, text, ret);
+	if (!status && (ret->http < 200 || ret->http > 299)) {
+		status = rpc_fail(ret);
+		rpc_answer_finish(ret);
+	}
+	return status;
+}
+
+int rpc_get_json(const char *path, struct ff_json **ret)
+{
+	struct rpc_answer a;
+	struct ff_err err = {0};
+	int status = rpc_get(path, false, &a);
+	if (status) {
+		return status;
+	}
+	*ret = ff_json_parse(ff_buf_str(&a.body), &err);
+	if (!*ret) {
+		status = client_failf(CLIENT_INTERNAL, NULL, "the daemon's answer is no JSON: %s",
+				      err.text);
+	}
+	rpc_answer_finish(&a);
+	return status;
+}
+
+int rpc_each(const char *path, bool (*fn)(void *ud, const struct ff_json_node *item), void *ud)
+{
+	struct ff_buf page = {0};
+	int status = CLIENT_OK;
+	bool more = true;
+	ff_buf_addz(&page, path);
+	while (more && !status) {
+		struct ff_json *doc = NULL;
+		more = false;
+		status = rpc_get_json(page.p, &doc);
+		if (status) {
+			break;
+		}
+		const struct ff_json_node *root = ff_json_root(doc);
+		const struct ff_json_node *v = ff_json_first(ff_json_get(root, "items"));
+		bool go_on = true;
+		for (; v && go_on; v = ff_json_next(v)) {
+			go_on = fn(ud, v);
+		}
+		const char *next = ff_json_string(ff_json_get(root, "next"));
+		if (next && go_on) {
+			more = true;
+			ff_buf_clear(&page);
+			ff_buf_addz(&page, path);
+			rpc_add_query(&page, "cursor", next);
+		}
+		ff_json_destroy(doc);
+	}
+	ff_buf_finish(&page);
+	return status;
+}

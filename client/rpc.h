@@ -1,0 +1,38 @@
+/* rpc: questions to firstfaultd over its HTTP API (design 6.7), by libcurl on a unix socket or TCP.
+ *
+ * One question at a time; the answer is read whole, at most RPC_BODY_MAX. With FIRSTFAULT_TOKEN set
+ * it is sent as bearer token (TCP needs one).
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/json.h"
+
+#define RPC_BODY_MAX (256u * 1024u * 1024u)
+
+struct rpc_answer {
+	long http;          /* status code */
+	struct ff_buf body;
+	char why[512];      /* of an error: problem details' detail, else title, else the code */
+};
+
+void rpc_answer_finish(struct rpc_answer *a);
+
+/* path begins with "/v1/". post: the body of a POST, NULL for a GET. text: ask for text, not JSON.
+ * Returns CLIENT_OK when there is an answer of whatever code, else the exit status after its
+ * message (CLIENT_NO_DAEMON). */
+int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_answer *ret);
+/* The same, and an answer other than 2xx is a failure too, said in a message. */
+int rpc_get(const char *path, bool text, struct rpc_answer *ret);
+/* The message for an answer that is none; returns the exit status. */
+int rpc_fail(const struct rpc_answer *a);
+/* Asks for JSON and parses it: *ret is the caller's to destroy. */
+int rpc_get_json(const char *path, struct ff_json **ret);
+/* Follows `next` through all pages of a list; fn is called for each item and returns false to stop.
+ */
+int rpc_each(const char *path, bool (*fn)(void *ud, const struct ff_json_node *item), void *ud);
+
+/* Adds "/v1/jobs/" and the job, percent-encoded ("~" stays: JOB~1). */
+void rpc_add_job(struct ff_buf *path, const char *job);
+/* Adds "?key=value" or "&key=value", percent-encoded. */
+void rpc_add_query(struct ff_buf *path, const char *key, const char *value);
