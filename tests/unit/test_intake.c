@@ -589,6 +589,12 @@ START_TEST(test_native_comes_back)
 	ff_intake_destroy(in);
 	check_dump("j/0\n  n/out rank 3/1/0 stdout source=s1 fed=4 ended\n"
 		"  n/err rank 3/1/0 stderr source=s1 fed=10 ended\n");
+	/* or only asked for: what ended stays so */
+	in = create(false);
+	feed(in, HELLO(""));
+	ff_intake_end(in, NOW);
+	ff_intake_destroy(in);
+	ck_assert_int_eq(runs.runs[0]->job->streams[0]->state, FF_STREAM_ENDED);
 	/* and it may grow */
 	in = create(false);
 	feed(in, HELLO("") "0 0. more\n");

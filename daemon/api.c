@@ -1,0 +1,499 @@
+#include "api.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "conn.h"
+#include "shell/log.h"
+#include "socket.h"
+#include "status.h"
+#include "tail.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONNECTIONS 200u
+#define IDLE_SECONDS 30u
+#define DISCARD_MAX \
+	(16u * 1024u * 1024u)      /* of a body that is too large; then the connection goes */
+#define DRAIN_MS 20                /* between two looks at what a POST waits for */
+#define QUIET_US ((ff_usec)500000) /* nothing came for so long: the last lines have come */
+#define COMMIT_US (30 * FF_SECOND) /* an answer waits for its commit no longer */
+
+struct api {
+	struct daemon *d;
+	struct MHD_Daemon *mhd;
+	uv_poll_t poll;
+	uv_timer_t timer; /* MHD's timeout */
+	uv_timer_t drain; /* runs while a POST waits */
+	bool open, closing;
+	char *path;
+	struct request *requests;
+};
+
+static void run(struct api *api);
+
+/* ---- MHD in the loop */
+
+static void on_timer(uv_timer_t *timer)
+{
+	run(timer->data);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	run(poll->data);
+}
+
+static void run(struct api *api)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+	if (api->closing) {
+		return;
+	}
+	(void)MHD_run(api->mhd);
+	if (MHD_get_timeout(api->mhd, &ms) == MHD_YES) {
+		uv_timer_start(&api->timer, on_timer, ms, 0);
+	} else {
+		uv_timer_stop(&api->timer);
+	}
+}
+
+/* ---- routes */
+
+static void get_status(struct request *r)
+{
+	struct ff_buf out = {0};
+	status_render(r->d, &out);
+	request_json(r, 200, &out);
+}
+
+static void get_health(struct request *r)
+{
+	struct ff_buf out = {0};
+	ff_buf_addz(&out, "{\"status\":\"alive\"}\n");
+	request_json(r, 200, &out);
+}
+
+static void get_ready(struct request *r)
+{
+	struct ff_buf out = {0};
+	if (!r->d->ready || r->d->stopping) {
+		request_problem(r, 503, "the daemon is %s", r->d->stopping ? "ending" : "starting");
+		return;
+	}
+	ff_buf_addz(&out, "{\"status\":\"ready\"}\n");
+	request_json(r, 200, &out);
+}
+
+/* "*" is any part. */
+static const struct route {
+	enum request_method method;
+	const char *path[5];
+	void (*fn)(struct request *r);
+} routes[] = {
+	{REQUEST_GET, {"healthz"}, get_health},
+	{REQUEST_GET, {"readyz"}, get_ready},
+	{REQUEST_GET, {"v1", "status"}, get_status},
+	{REQUEST_GET, {"v1", "jobs"}, api_jobs_list},
+	{REQUEST_GET, {"v1", "jobs", "*"}, api_jobs_one},
+	{REQUEST_GET, {"v1", "jobs", "*", "verdict"}, api_jobs_verdict},
+	{REQUEST_GET, {"v1", "jobs", "*", "ranks"}, api_jobs_ranks},
+	{REQUEST_GET, {"v1", "jobs", "*", "events"}, api_jobs_events},
+	{REQUEST_GET, {"v1", "jobs", "*", "logs"}, api_logs_get},
+	{REQUEST_POST, {"v1", "jobs", "*", "start"}, api_post_start},
+	{REQUEST_POST, {"v1", "jobs", "*", "end"}, api_post_end},
+};
+
+static bool is_route(const struct route *route, const struct request *r)
+{
+	size_t n = 0;
+	while (n < 5 && route->path[n]) {
+		n++;
+	}
+	bool same = n == r->nparts;
+	for (size_t i = 0; i < n && same; i++) {
+		same = !strcmp(route->path[i], "*") || !strcmp(route->path[i], r->parts[i]);
+	}
+	return same;
+}
+
+static void dispatch(struct request *r)
+{
+	const struct route *found = NULL;
+	r->d->counts[DAEMON_COUNT_requests]++;
+	if (!r->nparts) {
+		request_problem(r, 400, "the address can't be read");
+		return;
+	}
+	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+		if (!is_route(&routes[i], r)) {
+			continue;
+		}
+		found = &routes[i];
+		if (found->method != r->method) {
+			continue;
+		}
+		if (r->method == REQUEST_POST && r->too_large) {
+			request_problem(r, 413, "a body has at most %u bytes", FF_HTTP_BODY);
+		} else if (r->method == REQUEST_POST && !r->is_json) {
+			request_problem(r, 415, "the body has to be application/json");
+		} else {
+			found->fn(r);
+		}
+		return;
+	}
+	if (found) {
+		request_problem(
+			r, 405, "%s", found->method == REQUEST_GET ? "only GET" : "only POST");
+	} else {
+		request_problem(r, 404, "there is nothing here");
+	}
+}
+
+/* ---- requests */
+
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+	struct api *api = cls;
+	struct request *r = ff_xcalloc(1, sizeof *r);
+	r->api = api;
+	r->d = api->d;
+	r->connection = connection;
+	r->uid = -1;
+	r->next = api->requests;
+	if (r->next) {
+		r->next->prev = r;
+	}
+	api->requests = r;
+	if (!request_parse(r, uri)) {
+		for (size_t i = 0; i < r->nparts; i++) {
+			free(r->parts[i]);
+		}
+		r->nparts = 0;
+	}
+	return r;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
+	enum MHD_RequestTerminationCode code)
+{
+	struct api *api = cls;
+	struct request *r = *context;
+	if (!r) {
+		return;
+	}
+	if (r->waits) {
+		ledger_forget(api->d->ledger, &r->wait);
+	}
+	api_logs_orphan(r);
+	*(r->prev ? &r->prev->next : &api->requests) = r->next;
+	if (r->next) {
+		r->next->prev = r->prev;
+	}
+	request_finish(r);
+	free(r);
+	*context = NULL;
+}
+
+static bool begins_with(const char *s, const char *front)
+{
+	return s && !strncasecmp(s, front, strlen(front));
+}
+
+static void read_head(struct request *r, const char *method)
+{
+	struct MHD_Connection *c = r->connection;
+	bool get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+	r->method = get ? REQUEST_GET : !strcmp(method, "POST") ? REQUEST_POST : REQUEST_OTHER;
+	const char *type = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type");
+	const char *json = "application/json";
+	char end = begins_with(type, json) ? type[strlen(json)] : 'x';
+	r->is_json = end == '\0' || end == ';' || end == ' ';
+	r->wants_text = begins_with(
+		MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept"), "text/plain");
+	r->if_none_match =
+		ff_xstrdup(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match"));
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	r->uid = info ? socket_peer(info->connect_fd) : -1;
+}
+
+/* Adds to the body; false to cut the connection. */
+static bool take_body(struct request *r, const char *p, size_t n)
+{
+	if (r->body.len + n > FF_HTTP_BODY) {
+		r->too_large = true;
+	}
+	if (!r->too_large) {
+		ff_buf_add(&r->body, p, n);
+		return true;
+	}
+	ff_buf_clear(&r->body);
+	r->began_us += (ff_usec)n; /* not in use yet: counts what was thrown away */
+	return r->began_us <= DISCARD_MAX;
+}
+
+static bool is_unchanged(const struct request *r, const char *etag)
+{
+	return r->status == 200 && r->version && r->if_none_match && r->method == REQUEST_GET &&
+		strstr(r->if_none_match, etag);
+}
+
+static enum MHD_Result send_answer(struct request *r)
+{
+	char etag[32];
+	(void)snprintf(etag, sizeof etag, "\"%u\"", r->version);
+	bool unchanged = is_unchanged(r, etag);
+	size_t n = unchanged ? 0 : r->out.len;
+	char *bytes = ff_buf_take(&r->out);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(bytes);
+		return MHD_NO;
+	}
+	(void)MHD_add_response_header(response, "Content-Type", r->type);
+	(void)MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (r->version) {
+		(void)MHD_add_response_header(response, "ETag", etag);
+	}
+	enum MHD_Result result =
+		MHD_queue_response(r->connection, unchanged ? 304 : r->status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *data, size_t *size, void **context)
+{
+	struct request *r = *context;
+	if (!r) {
+		return MHD_NO;
+	}
+	if (!r->begun) {
+		r->begun = true;
+		read_head(r, method);
+		return MHD_YES;
+	}
+	if (*size) {
+		bool go_on = take_body(r, data, *size);
+		*size = 0;
+		return go_on ? MHD_YES : MHD_NO;
+	}
+	if (!r->answered && !r->pending) {
+		dispatch(r);
+	}
+	if (r->answered) {
+		return send_answer(r);
+	}
+	r->suspended = true;
+	MHD_suspend_connection(connection);
+	return MHD_YES;
+}
+
+void api_finish(struct request *r)
+{
+	r->pending = false;
+	if (!r->answered) {
+		request_problem(r, 503, "no answer could be made");
+	}
+	if (r->suspended) {
+		r->suspended = false;
+		MHD_resume_connection(r->connection);
+		if (!r->api->closing) {
+			uv_timer_start(&r->api->timer, on_timer, 0, 0);
+		}
+	}
+}
+
+/* ---- POSTs that wait */
+
+/* Has what can still come of the run come? */
+static bool is_drained(const struct request *r, ff_usec now)
+{
+	const struct run_state *rs = r->run->user;
+	const struct ff_job *job = r->run->job;
+	bool all_ended = true;
+	if (tail_is_looking(r->d->tail, r->run)) {
+		return false;
+	}
+	for (size_t i = 0; i < job->nstreams; i++) {
+		const struct ff_stream *s = job->streams[i];
+		const struct stream_state *ss = s->user;
+		if (s->state == FF_STREAM_OPEN && ss && ss->conn && conn_is_native(ss->conn)) {
+			return false;
+		}
+		all_ended = all_ended && s->state == FF_STREAM_ENDED;
+	}
+	ff_usec since = rs->heard_us > r->began_us ? rs->heard_us : r->began_us;
+	return all_ended || now - since >= QUIET_US;
+}
+
+static void on_stored(void *ud)
+{
+	struct request *r = ud;
+	r->waits = false;
+	api_post_answer(r, true);
+	api_finish(r);
+}
+
+static void wait_for_commit(struct request *r, ff_usec now)
+{
+	r->stage = REQUEST_COMMIT;
+	r->deadline_us = now + COMMIT_US;
+	r->wait = (struct ledger_wait){ledger_flush(r->d->ledger), on_stored, r, NULL};
+	r->waits = true;
+	ledger_wait(r->d->ledger, &r->wait);
+}
+
+static void look_after(struct request *r, ff_usec now)
+{
+	if (r->stage == REQUEST_DRAIN) {
+		if (now >= r->deadline_us || is_drained(r, now)) {
+			wait_for_commit(r, now);
+		}
+	} else if (now >= r->deadline_us) {
+		ledger_forget(r->d->ledger, &r->wait);
+		r->waits = false;
+		api_post_answer(r, false);
+		api_finish(r);
+	}
+}
+
+static void on_drain(uv_timer_t *timer)
+{
+	struct api *api = timer->data;
+	ff_usec now = (ff_usec)uv_now(&api->d->loop) * 1000;
+	bool any = false;
+	for (struct request *r = api->requests; r; r = r->next) {
+		if (r->pending && r->run) {
+			look_after(r, now);
+			any = any || r->pending;
+		}
+	}
+	if (!any) {
+		uv_timer_stop(timer);
+	}
+}
+
+void api_wait(struct request *r, struct ff_run *waited, bool end, ff_usec wait_us)
+{
+	ff_usec now = (ff_usec)uv_now(&r->d->loop) * 1000;
+	r->run = waited;
+	r->end = end;
+	r->pending = true;
+	r->began_us = now;
+	r->stage = REQUEST_DRAIN;
+	r->deadline_us = now + wait_us;
+	if (!end || is_drained(r, now)) {
+		wait_for_commit(r, now);
+	}
+	if (r->pending && !uv_is_active((uv_handle_t *)&r->api->drain)) {
+		uv_timer_start(&r->api->drain, on_drain, DRAIN_MS, DRAIN_MS);
+	}
+}
+
+/* ---- life */
+
+static void on_mhd_log(void *cls, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+
+static void on_mhd_log(void *cls, const char *fmt, va_list ap)
+{
+	char text[512];
+	if (ff_log_wants(FF_LOG_DEBUG)) {
+		(void)vsnprintf(text, sizeof text, fmt, ap);
+		ff_log_debug("api", "%s", text);
+	}
+}
+
+static int start_mhd(struct api *api, int fd, struct ff_err *err)
+{
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	api->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL,
+		MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_URI_LOG_CALLBACK, on_uri, api, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+		api, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+		IDLE_SECONDS, MHD_OPTION_END);
+	const union MHD_DaemonInfo *info =
+		api->mhd ? MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info) {
+		if (!api->mhd) {
+			close(fd);
+		}
+		return ff_err_set(
+			err, FF_ELIMIT, "cannot start the HTTP server at \"%s\"", api->path);
+	}
+	return uv_poll_init(&api->d->loop, &api->poll, info->epoll_fd);
+}
+
+int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
+{
+	struct api *api = ff_xcalloc(1, sizeof *api);
+	*ret = api; /* also on failure: whoever closes and destroys it knows what is open */
+	api->d = d;
+	int fd = socket_bind(d->config->api_socket, err);
+	if (fd < 0) {
+		return fd;
+	}
+	api->path = ff_xstrdup(d->config->api_socket);
+	if (listen(fd, 128) < 0) {
+		close(fd);
+		return ff_err_set(err, -1, "cannot listen at \"%s\"", api->path);
+	}
+	int r = start_mhd(api, fd, err);
+	if (r < 0) {
+		return r;
+	}
+	api->poll.data = api;
+	uv_timer_init(&d->loop, &api->timer);
+	uv_timer_init(&d->loop, &api->drain);
+	api->timer.data = api->drain.data = api;
+	api->open = true;
+	uv_poll_start(&api->poll, UV_READABLE, on_poll);
+	run(api);
+	return 0;
+}
+
+void api_close(struct api *api)
+{
+	if (!api || api->closing) {
+		return;
+	}
+	api->closing = true;
+	for (struct request *r = api->requests; r; r = r->next) {
+		if (r->pending) {
+			if (r->waits) {
+				ledger_forget(api->d->ledger, &r->wait);
+				r->waits = false;
+			}
+			api_logs_orphan(r);
+			request_problem(r, 503, "the daemon is ending");
+			api_finish(r);
+		}
+	}
+	if (api->open) {
+		uv_close((uv_handle_t *)&api->poll, NULL);
+		uv_close((uv_handle_t *)&api->timer, NULL);
+		uv_close((uv_handle_t *)&api->drain, NULL);
+	}
+	if (api->mhd) {
+		(void)MHD_run(api->mhd); /* so that these answers go out */
+		MHD_stop_daemon(api->mhd);
+		api->mhd = NULL;
+	}
+	if (api->path) {
+		(void)unlink(api->path);
+	}
+}
+
+void api_destroy(struct api *api)
+{
+	if (api) {
+		free(api->path);
+		free(api);
+	}
+}

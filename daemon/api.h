@@ -1,0 +1,33 @@
+/* api: the HTTP API (design 6.7) on its unix socket: libmicrohttpd by its epoll descriptor in the
+ * loop.
+ *
+ * MHD_run is called when its descriptor is readable, when its timeout is due, and after anything
+ * here changed its state. Handlers (api_*.c) see a struct request and no HTTP library.
+ */
+#pragma once
+
+#include "request.h"
+
+/* The socket is there afterwards. Returns 0 or a negative code with err. */
+int api_open(struct daemon *d, struct api **ret, struct ff_err *err);
+/* The answer of a pending request is there. */
+void api_finish(struct request *r);
+/* A POST told something: its answer comes after the drain (end) and the commit. */
+void api_wait(struct request *r, struct ff_run *run, bool end, ff_usec wait_us);
+/* Answers what is pending and closes all; api_destroy after the loop has run out. */
+void api_close(struct api *api);
+void api_destroy(struct api *api);
+
+/* Handlers. */
+void api_jobs_list(struct request *r);
+void api_jobs_one(struct request *r);
+void api_jobs_verdict(struct request *r);
+void api_jobs_ranks(struct request *r);
+void api_jobs_events(struct request *r);
+void api_logs_get(struct request *r);
+/* The request goes while a thread reads for it. */
+void api_logs_orphan(struct request *r);
+void api_post_start(struct request *r);
+void api_post_end(struct request *r);
+/* What a pending POST waited for has come, or will not. */
+void api_post_answer(struct request *r, bool stored);

@@ -1,0 +1,238 @@
+#include "config.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "feed/path.h"
+#include "feed/runs.h"
+#include "shell/addr.h"
+#include "shell/file.h"
+
+#include <stdlib.h>
+
+#define FILE_MAX (1024u * 1024u)
+#define PATH_BYTES 4096
+
+enum { FILE_OPTIONS = 8, OPTIONS = 13 }; /* the first eight are keys of the file too */
+
+static void fill_table(struct config *c, struct ff_option t[OPTIONS])
+{
+	const struct ff_option options[OPTIONS] = {
+		{"state", 0, FF_OPTION_TEXT, &c->state, "DIR", "folder of the store", 1,
+			PATH_BYTES},
+		{"ingest-socket", 0, FF_OPTION_TEXT, &c->ingest_socket, "PATH",
+			"unix socket that takes log lines", 1, PATH_BYTES},
+		{"api-socket", 0, FF_OPTION_TEXT, &c->api_socket, "PATH",
+			"unix socket that answers questions over HTTP", 1, PATH_BYTES},
+		{"listen", 0, FF_OPTION_LIST, &c->listen, "HOST:PORT",
+			"also take log lines over TCP; may be repeated", 1, PATH_BYTES},
+		{"tail", 0, FF_OPTION_LIST, &c->tail, "PATTERN",
+			"follow the files that match; placeholders {job} {run} {attempt} {node} "
+			"{rank} {local_rank} {name}, and * and **; may be repeated",
+			1, PATH_BYTES},
+		{"default-job", 0, FF_OPTION_TEXT, &c->default_job, "ID",
+			"job of text that names none", 1, FF_JOB_ID_MAX},
+		{"token-file", 0, FF_OPTION_TEXT, &c->token_file, "PATH",
+			"who may speak over TCP: lines `TOKEN OWNER [admin]`, mode 0600", 1,
+			PATH_BYTES},
+		{"allow-open-tcp", 0, FF_OPTION_FLAG, &c->allow_open_tcp, NULL,
+			"let everybody speak over TCP (for a demonstration on one machine)", 0, 0},
+		{"config", 0, FF_OPTION_TEXT, &c->file, "FILE",
+			"read `key = value` lines of the options above", 1, PATH_BYTES},
+		{"check-config", 0, FF_OPTION_FLAG, &c->check, NULL, "check all options and end", 0,
+			0},
+		{"print-config", 0, FF_OPTION_FLAG, &c->print, NULL, "print all options and end", 0,
+			0},
+		{"help", 'h', FF_OPTION_FLAG, &c->help, NULL, "print this and end", 0, 0},
+		{"version", 0, FF_OPTION_FLAG, &c->version, NULL, "print the version and end", 0,
+			0},
+	};
+	memcpy(t, options, sizeof options);
+}
+
+void config_finish(struct config *c)
+{
+	struct ff_option t[OPTIONS];
+	fill_table(c, t);
+	ff_option_finish(t, OPTIONS);
+	*c = (struct config){0};
+}
+
+void config_help(struct ff_buf *out)
+{
+	struct config c = {0};
+	struct ff_option t[OPTIONS];
+	fill_table(&c, t);
+	ff_buf_addz(out,
+		"usage: firstfaultd [OPTION]...\n\n"
+		"Collects the output of distributed training jobs and says which rank failed "
+		"first.\n"
+		"Runs in the foreground; SIGTERM ends it.\n\n");
+	ff_option_help(t, OPTIONS, out);
+	ff_buf_addz(out,
+		"\nExit status: 0 ended as asked, 64 bad option or configuration, 70 internal "
+		"error, 74 store or socket.\n");
+}
+
+void config_print(const struct config *c, struct ff_buf *out)
+{
+	struct config copy = *c;
+	struct ff_option t[OPTIONS];
+	fill_table(&copy, t);
+	ff_option_print(t, FILE_OPTIONS, out);
+}
+
+/* All flags; the first word that is none is an error. */
+static int read_flags(struct config *c, size_t argc, char **argv, struct ff_err *err)
+{
+	struct ff_option t[OPTIONS];
+	fill_table(c, t);
+	int rest = ff_option_args(t, OPTIONS, (int)argc, argv, err);
+	if (rest < 0) {
+		return rest;
+	}
+	if ((size_t)rest < argc) {
+		return ff_err_set(err, FF_EUSAGE, "\"%s\" is no option", argv[rest]);
+	}
+	return 0;
+}
+
+/* The file first and then the flags once more, so that flags win and lists add up. */
+static int read_file(struct config *c, const char *path, struct ff_err *err)
+{
+	struct ff_option t[OPTIONS];
+	struct ff_buf text = {0};
+	fill_table(c, t);
+	int r = ff_file_load(path, FILE_MAX, &text, err);
+	if (r >= 0) {
+		r = ff_option_file(t, FILE_OPTIONS, path, ff_buf_str(&text), err);
+	}
+	ff_buf_finish(&text);
+	return r;
+}
+
+static void set_default(char **target, char *value)
+{
+	if (*target) {
+		free(value);
+	} else {
+		*target = value;
+	}
+}
+
+/* "unix:PATH" is taken as PATH, as a client would write it. */
+static void strip_unix(char *path)
+{
+	if (!strncmp(path, "unix:", 5)) {
+		memmove(path, path + 5, strlen(path) - 4);
+	}
+}
+
+static int check_socket(const char *path, const char *key, struct ff_err *err)
+{
+	size_t max = 107; /* of sun_path, with its NUL 108 */
+	if (!*path || strlen(path) > max) {
+		return ff_err_set(err, FF_EUSAGE,
+			"%s: \"%s\" has %zu bytes, a unix socket's path at most %zu", key, path,
+			strlen(path), max);
+	}
+	return 0;
+}
+
+/* Port 0 lets the kernel choose; `status` says what it chose. */
+int config_split_listen(const char *text, char **ret_host, char **ret_port, struct ff_err *err)
+{
+	const char *colon = strrchr(text, ':');
+	struct ff_str host = ff_str_n(text, colon ? (size_t)(colon - text) : 0);
+	int64_t port = -1;
+	if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']') {
+		host = ff_str_n(host.p + 1, host.n - 2);
+	}
+	if (!host.n || !ff_str_int(ff_str_z(colon + 1), &port) || port < 0 || port > 65535) {
+		return ff_err_set(err, FF_EUSAGE, "listen: \"%s\" is not HOST:PORT", text);
+	}
+	*ret_host = ff_xmemdup(host.p, host.n);
+	*ret_port = ff_xstrdup(colon + 1);
+	return 0;
+}
+
+static int check_listen(const struct config *c, struct ff_err *err)
+{
+	for (size_t i = 0; i < c->listen.n; i++) {
+		char *host = NULL, *port = NULL;
+		int r = config_split_listen(c->listen.v[i], &host, &port, err);
+		free(host);
+		free(port);
+		if (r < 0) {
+			return r;
+		}
+	}
+	if (c->listen.n && !c->token_file && !c->allow_open_tcp) {
+		return ff_err_set(err, FF_EUSAGE,
+			"listen: \"%s\" would let everybody speak; give token-file, or "
+			"allow-open-tcp = yes",
+			c->listen.v[0]);
+	}
+	return 0;
+}
+
+static int check_tail(const struct config *c, struct ff_err *err)
+{
+	for (size_t i = 0; i < c->tail.n; i++) {
+		struct ff_err why = {0};
+		struct ff_path_pattern *p = ff_path_pattern_parse(c->tail.v[i], &why);
+		if (!p) {
+			return ff_err_set(err, FF_EUSAGE, "tail: %s", why.text);
+		}
+		ff_path_pattern_destroy(p);
+	}
+	return 0;
+}
+
+static int check(const struct config *c, struct ff_err *err)
+{
+	int r = check_socket(c->ingest_socket, "ingest-socket", err);
+	if (r == 0) {
+		r = check_socket(c->api_socket, "api-socket", err);
+	}
+	if (r == 0 && !strcmp(c->ingest_socket, c->api_socket)) {
+		r = ff_err_set(err, FF_EUSAGE, "ingest-socket and api-socket are both \"%s\"",
+			c->api_socket);
+	}
+	if (r == 0) {
+		r = check_listen(c, err);
+	}
+	if (r == 0) {
+		r = check_tail(c, err);
+	}
+	if (r == 0 && c->default_job) {
+		r = ff_runs_check_name(ff_str_z(c->default_job), "job id", err) < 0 ? FF_EUSAGE : 0;
+	}
+	return r;
+}
+
+int config_read(struct config *c, int argc, char **argv, struct ff_err *err)
+{
+	size_t n = argc > 0 ? (size_t)argc : 0;
+	char **words = ff_xcalloc(n + 1, sizeof *words); /* reading reorders them */
+	memcpy(words, argv, n * sizeof *words);
+	struct config flags = {0};
+	int r = read_flags(&flags, n, words, err);
+	if (r == 0 && flags.file && !flags.help && !flags.version) {
+		r = read_file(c, flags.file, err);
+	}
+	if (r == 0) {
+		memcpy(words, argv, n * sizeof *words);
+		r = read_flags(c, n, words, err);
+	}
+	config_finish(&flags);
+	free(words);
+	if (r < 0 || c->help || c->version) {
+		return r;
+	}
+	set_default(&c->state, ff_addr_state_folder());
+	set_default(&c->ingest_socket, ff_addr_ingest_socket());
+	set_default(&c->api_socket, ff_addr_api_socket());
+	strip_unix(c->ingest_socket);
+	strip_unix(c->api_socket);
+	return check(c, err);
+}

@@ -1,0 +1,646 @@
+#include "conn.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "clock.h"
+#include "feed/intake.h"
+#include "ledger.h"
+#include "shell/log.h"
+#include "socket.h"
+#include "wire/native.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ACK_US ((ff_usec)100000)   /* least time between two acks */
+#define FIRST_LINE_US FF_SECOND    /* then the dialect is raw */
+#define LINGER_US FF_SECOND        /* for the peer to read our last words */
+#define OUTPUT_MAX (1024u * 1024u) /* bytes that the peer has not read */
+#define OUTPUT_BUSY (64u * 1024u)  /* then an ack can wait: the next one says more */
+
+enum conn_state {
+	CONN_OPEN,
+	CONN_DRAINING, /* the peer has ended: the last ack goes when all is committed */
+	CONN_LEAVING,  /* our last words are on their way; what still comes is thrown away */
+	CONN_CLOSED,   /* the close callback will free it */
+};
+
+struct conn {
+	union {
+		uv_handle_t handle;
+		uv_stream_t stream;
+		uv_tcp_t tcp;
+		uv_pipe_t pipe;
+	} h;
+	struct server *server;
+	struct conn *prev, *next; /* the server's list */
+	struct conn *next_ack;    /* its list of those with something to acknowledge */
+	struct conn *next_doomed;
+	bool in_acks, in_doomed;
+	enum conn_state state;
+	bool is_tcp, reading, trusted;
+	bool ended;      /* its intake was told the end */
+	bool peer_ended; /* nothing more comes from the peer */
+	bool shut;       /* all that was written is out */
+	uint64_t id;
+	struct ff_intake *intake;
+	char peer[80];
+	int64_t uid;                             /* of the peer; -1: not known */
+	ff_usec begun_us, acked_us, deadline_us; /* the loop's time */
+	uint64_t marked;                         /* control objects told to the ledger */
+	uint64_t stored;                         /* of them committed */
+	uint64_t acked;                          /* of them acknowledged */
+	const char *error;                       /* the intake closed it; NULL */
+	struct ledger_wait wait;
+	uv_shutdown_t shutdown;
+	uint64_t bytes;
+};
+
+static void release(struct conn *c);
+static void detach(struct conn *c);
+
+struct conn *conn_next(const struct conn *c)
+{
+	return c->next;
+}
+
+bool conn_is_native(const struct conn *c)
+{
+	return ff_intake_dialect(c->intake) == FF_DIALECT_NATIVE;
+}
+
+static ff_usec loop_now(const struct conn *c)
+{
+	return (ff_usec)uv_now(&c->server->d->loop) * 1000;
+}
+
+/* ---- output */
+
+struct output {
+	uv_write_t req;
+	char bytes[];
+};
+
+static void on_written(uv_write_t *req, int status)
+{
+	free(req->data);
+}
+
+static void write_bytes(struct conn *c, struct ff_str s)
+{
+	if (c->state == CONN_CLOSED || !s.n) {
+		return;
+	}
+	uv_buf_t buf = uv_buf_init((char *)s.p, (unsigned)s.n);
+	int n = uv_try_write(&c->h.stream, &buf, 1);
+	s = ff_str_skip(s, n > 0 ? (size_t)n : 0);
+	if (!s.n) {
+		return;
+	}
+	struct output *o = ff_xmalloc(sizeof *o + s.n);
+	memcpy(o->bytes, s.p, s.n);
+	o->req.data = o;
+	buf = uv_buf_init(o->bytes, (unsigned)s.n);
+	if (uv_write(&o->req, &c->h.stream, &buf, 1, on_written) < 0) {
+		free(o);
+	}
+}
+
+/* ---- closing */
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct conn *c = handle->data;
+	ff_intake_destroy(c->intake);
+	free(c);
+}
+
+static void unlink_ack(struct conn *c)
+{
+	for (struct conn **p = &c->server->acks; c->in_acks && *p; p = &(*p)->next_ack) {
+		if (*p == c) {
+			*p = c->next_ack;
+			c->in_acks = false;
+			return;
+		}
+	}
+}
+
+static void unlink_doomed(struct conn *c)
+{
+	for (struct conn **p = &c->server->doomed; c->in_doomed && *p; p = &(*p)->next_doomed) {
+		if (*p == c) {
+			*p = c->next_doomed;
+			c->in_doomed = false;
+			return;
+		}
+	}
+}
+
+static void unlink_conn(struct conn *c)
+{
+	struct server *s = c->server;
+	*(c->prev ? &c->prev->next : &s->conns) = c->next;
+	if (c->next) {
+		c->next->prev = c->prev;
+	}
+	unlink_ack(c);
+	unlink_doomed(c);
+	(void)ff_map_del(&s->by_id, ff_str_n(&c->id, sizeof c->id));
+	s->nconns--;
+}
+
+void conn_close(struct conn *c)
+{
+	if (c->state == CONN_CLOSED) {
+		return;
+	}
+	release(c);
+	detach(c);
+	ledger_forget(c->server->d->ledger, &c->wait);
+	unlink_conn(c);
+	c->state = CONN_CLOSED;
+	uv_close(&c->h.handle, on_closed);
+}
+
+/* Not now: this connection may be on the stack. */
+static void doom(struct conn *c)
+{
+	if (!c->in_doomed) {
+		c->in_doomed = true;
+		c->next_doomed = c->server->doomed;
+		c->server->doomed = c;
+	}
+}
+
+void server_bury(struct server *s)
+{
+	while (s->doomed) {
+		conn_close(s->doomed); /* leaves the list */
+	}
+}
+
+static void on_shutdown(uv_shutdown_t *req, int status)
+{
+	struct conn *c = req->data;
+	c->shut = true;
+	if (c->state == CONN_LEAVING && (status < 0 || c->peer_ended)) {
+		conn_close(c);
+	}
+}
+
+/* What was written goes out, then the connection ends; the peer has a moment to read it. */
+static void leave(struct conn *c)
+{
+	if (c->state >= CONN_LEAVING) {
+		return;
+	}
+	c->state = CONN_LEAVING;
+	c->deadline_us = loop_now(c) + LINGER_US;
+	c->shutdown.data = c;
+	if (uv_shutdown(&c->shutdown, &c->h.stream, on_shutdown) < 0) {
+		doom(c);
+	}
+	if (!c->peer_ended) {
+		conn_hold(c, false); /* reads on, so that the peer is not cut off by a reset */
+	}
+	server_need_timer(c->server);
+}
+
+/* ---- acks */
+
+static bool is_changed(const struct ff_intake_stream *s, uint64_t resume, uint64_t done,
+	const struct stream_state *ss)
+{
+	return s->stream && (ss->acked_resume != resume || ss->acked_done != done);
+}
+
+/* One line (JSON Lines: one for each stream) with what is committed by now. */
+static void send_ack(struct conn *c)
+{
+	size_t n;
+	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
+	uint64_t *resume = ff_xcalloc(n + 1, sizeof *resume);
+	uint64_t *done = ff_xcalloc(n + 1, sizeof *done);
+	bool changed = c->stored != c->acked;
+	for (size_t i = 0; i < n; i++) {
+		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
+		if (ss) {
+			resume[i] = ss->resume;
+			done[i] = ss->done;
+			changed = changed || is_changed(&streams[i], resume[i], done[i], ss);
+			ss->acked_resume = resume[i];
+			ss->acked_done = done[i];
+		}
+	}
+	if (changed) {
+		struct ff_buf out = {0};
+		ff_intake_ack(c->intake, resume, done, c->stored, &out);
+		write_bytes(c, ff_buf_str(&out));
+		ff_buf_finish(&out);
+		c->acked = c->stored;
+		c->acked_us = loop_now(c);
+	}
+	free(resume);
+	free(done);
+}
+
+void conn_committed(struct conn *c)
+{
+	if (!c->in_acks && c->state < CONN_LEAVING) {
+		c->in_acks = true;
+		c->next_ack = c->server->acks;
+		c->server->acks = c;
+	}
+}
+
+void conn_controls(struct server *server, uint64_t id, uint64_t controls)
+{
+	struct conn *c = ff_map_get(&server->by_id, ff_str_n(&id, sizeof id));
+	if (c) {
+		c->stored = controls;
+		conn_committed(c);
+	}
+}
+
+static bool is_ack_due(const struct conn *c, ff_usec now)
+{
+	if (uv_stream_get_write_queue_size(&c->h.stream) > OUTPUT_BUSY) {
+		return false;
+	}
+	return c->stored != c->acked || now - c->acked_us >= ACK_US;
+}
+
+void server_acks(struct server *s)
+{
+	struct conn *c = s->acks;
+	s->acks = NULL;
+	while (c) {
+		struct conn *next = c->next_ack;
+		c->in_acks = false;
+		if (is_ack_due(c, loop_now(c))) {
+			send_ack(c);
+		} else {
+			conn_committed(c);
+			server_need_timer(s);
+		}
+		c = next;
+	}
+	server_bury(s);
+}
+
+/* ---- what the intake says */
+
+static void on_reply(void *ud, struct ff_str bytes)
+{
+	struct conn *c = ud;
+	write_bytes(c, bytes);
+	if (c->state != CONN_CLOSED && uv_stream_get_write_queue_size(&c->h.stream) > OUTPUT_MAX) {
+		c->server->d->counts[DAEMON_COUNT_connections_slow]++;
+		doom(c);
+	}
+}
+
+static void on_intake_closing(void *ud, const char *reason)
+{
+	struct conn *c = ud;
+	c->error = reason;
+}
+
+static void take_over(struct conn *c, struct stream_state *ss)
+{
+	struct conn *old = ss->conn;
+	/* source "0" is nobody's alone: text is appended */
+	bool shared = !strcmp(ss->stream->origin.source, "0");
+	if (old && old != c && !shared) {
+		ff_intake_forget(old->intake, ss->stream);
+		ff_log_info("conn", "peer=%s stream=%s was taken over by peer=%s", old->peer,
+			ss->stream->key, c->peer);
+		c->server->d->counts[DAEMON_COUNT_taken_over]++;
+		doom(old);
+	}
+	ss->conn = c;
+}
+
+static void on_opened(void *ud, struct ff_run *run, struct ff_stream *s)
+{
+	struct conn *c = ud;
+	struct stream_state *ss = ledger_stream(c->server->d->ledger, run, s);
+	take_over(c, ss);
+	/* what the welcome says is known to the peer */
+	ss->acked_resume = ss->resume;
+	ss->acked_done = ss->done;
+	if (ss->run->owner < 0 && c->uid >= 0) {
+		ss->run->owner = c->uid;
+		run->dirty = true;
+	}
+}
+
+static void on_text(void *ud, struct ff_run *run, struct ff_stream *s, const struct ff_chunk *chunk)
+{
+	const struct conn *c = ud;
+	ledger_text(c->server->d->ledger, run, s, chunk);
+}
+
+static void on_changed(void *ud, struct ff_run *run)
+{
+	const struct conn *c = ud;
+	ledger_changed(c->server->d->ledger, run);
+}
+
+/* The owner of a run, root and the daemon's user may speak for it; over TCP a token says who. */
+static bool on_admit(void *ud, const char *token, const char *job)
+{
+	struct conn *c = ud;
+	const struct daemon *d = c->server->d;
+	if (c->is_tcp && d->config->token_file) {
+		const struct token *found = token_find(&c->server->tokens, token);
+		if (!found && c->uid < 0) {
+			return false;
+		}
+		if (found) {
+			c->uid = found->owner;
+			c->trusted = found->admin;
+			if (found->admin) {
+				ff_intake_trust(c->intake);
+			}
+		}
+	}
+	if (c->trusted || c->uid < 0) {
+		return true;
+	}
+	const struct ff_run *run = ff_map_get(&d->runs.latest, ff_str_z(job));
+	const struct run_state *rs = run ? run->user : NULL;
+	return !rs || rs->owner < 0 || rs->owner == c->uid;
+}
+
+static const struct ff_intake_ops intake_ops = {
+	.reply = on_reply,
+	.closing = on_intake_closing,
+	.opened = on_opened,
+	.text = on_text,
+	.changed = on_changed,
+	.admit = on_admit,
+};
+
+/* ---- input */
+
+/* It speaks for nobody any more: its streams have ended or vanished. */
+static void release(struct conn *c)
+{
+	if (c->ended || !c->intake) {
+		return;
+	}
+	c->ended = true;
+	ff_intake_end(c->intake, clock_wall());
+	size_t n;
+	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (streams[i].stream) {
+			ledger_touch(c->server->d->ledger, streams[i].run, streams[i].stream);
+		}
+	}
+}
+
+/* What is committed from now on is no news for it. */
+static void detach(struct conn *c)
+{
+	size_t n = 0;
+	const struct ff_intake_stream *streams =
+		c->intake ? ff_intake_streams(c->intake, &n) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
+		if (ss && ss->conn == c) {
+			ss->conn = NULL;
+		}
+	}
+}
+
+/* Facts can change without a word of it (a clock object). */
+static void look_for_facts(struct conn *c)
+{
+	size_t n;
+	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
+	const struct ff_run *last = NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (streams[i].run != last && streams[i].run->dirty) {
+			ledger_changed(c->server->d->ledger, streams[i].run);
+		}
+		last = streams[i].run;
+	}
+}
+
+static void after_feed(struct conn *c)
+{
+	uint64_t controls = ff_intake_controls(c->intake);
+	look_for_facts(c);
+	if (controls != c->marked) {
+		c->marked = controls;
+		ledger_mark(c->server->d->ledger, c->id, controls);
+	}
+	if (c->error && c->state == CONN_OPEN) {
+		ff_log_warn("conn", "peer=%s dialect=%s was closed: %s", c->peer,
+			ff_dialect_name(ff_intake_dialect(c->intake)), c->error);
+		release(c);
+		leave(c);
+	}
+}
+
+static void on_all_stored(void *ud)
+{
+	struct conn *c = ud;
+	send_ack(c);
+	leave(c);
+}
+
+/* The peer has nothing more to say; it may still listen. */
+static void on_eof(struct conn *c)
+{
+	(void)uv_read_stop(&c->h.stream);
+	c->reading = false;
+	c->peer_ended = true;
+	release(c);
+	after_feed(c);
+	if (c->state != CONN_OPEN) {
+		return;
+	}
+	c->state = CONN_DRAINING;
+	c->wait = (struct ledger_wait){ledger_next(c->server->d->ledger), on_all_stored, c, NULL};
+	ledger_wait(c->server->d->ledger, &c->wait);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+	struct conn *c = handle->data;
+	*buf = uv_buf_init(c->server->buffer, sizeof c->server->buffer);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct conn *c = stream->data;
+	struct server *s = c->server;
+	if (c->state == CONN_CLOSED || n == 0) {
+		return;
+	}
+	if (c->state == CONN_LEAVING) {
+		if (n == UV_EOF && !c->shut) {
+			c->peer_ended = true;
+			(void)uv_read_stop(stream);
+		} else if (n < 0) {
+			conn_close(c);
+		}
+		return;
+	}
+	if (n > 0) {
+		c->bytes += (uint64_t)n;
+		ff_intake_feed(c->intake, buf->base, (size_t)n, clock_wall());
+		after_feed(c);
+		if (ff_intake_dialect(c->intake) == FF_DIALECT_NONE) {
+			server_need_timer(s);
+		}
+	} else if (n == UV_EOF) {
+		on_eof(c);
+	} else {
+		conn_close(c);
+	}
+	server_bury(s);
+}
+
+void conn_hold(struct conn *c, bool hold)
+{
+	bool wanted = c->state == CONN_LEAVING || (c->state == CONN_OPEN && !hold);
+	if (wanted == c->reading || c->state == CONN_CLOSED || c->state == CONN_DRAINING) {
+		return;
+	}
+	c->reading = wanted;
+	if (!wanted) {
+		(void)uv_read_stop(&c->h.stream);
+	} else if (uv_read_start(&c->h.stream, on_alloc, on_read) < 0) {
+		doom(c);
+	}
+}
+
+bool conn_tick(struct conn *c, ff_usec now)
+{
+	bool undecided = c->state == CONN_OPEN && c->bytes &&
+		ff_intake_dialect(c->intake) == FF_DIALECT_NONE;
+	if (c->state == CONN_LEAVING && now >= c->deadline_us) {
+		doom(c);
+	}
+	if (c->in_acks && is_ack_due(c, now)) {
+		unlink_ack(c);
+		send_ack(c);
+	}
+	if (undecided && !c->server->held && now - c->begun_us >= FIRST_LINE_US) {
+		ff_intake_settle(c->intake, clock_wall());
+		after_feed(c);
+		undecided =
+			c->state == CONN_OPEN && ff_intake_dialect(c->intake) == FF_DIALECT_NONE;
+	}
+	return undecided || c->in_acks || c->state == CONN_LEAVING;
+}
+
+/* ---- life */
+
+static void name_peer(struct conn *c)
+{
+	uv_os_fd_t fd;
+	(void)snprintf(c->peer, sizeof c->peer, "unknown");
+	c->uid = -1;
+	if (uv_fileno(&c->h.handle, &fd) < 0) {
+		return;
+	}
+	if (!c->is_tcp) {
+		c->uid = socket_peer(fd);
+		c->trusted = c->uid == 0 || c->uid == (int64_t)geteuid();
+		(void)snprintf(c->peer, sizeof c->peer, "uid-%lld", (long long)c->uid);
+		return;
+	}
+	struct sockaddr_storage addr;
+	int n = sizeof addr;
+	if (uv_tcp_getpeername(&c->h.tcp, (struct sockaddr *)&addr, &n) < 0) {
+		return;
+	}
+	if (addr.ss_family == AF_INET6) {
+		(void)uv_ip6_name((const struct sockaddr_in6 *)&addr, c->peer, sizeof c->peer);
+	} else {
+		(void)uv_ip4_name((const struct sockaddr_in *)&addr, c->peer, sizeof c->peer);
+	}
+	(void)uv_tcp_keepalive(&c->h.tcp, 1, 60);
+}
+
+static void refuse(struct conn *c)
+{
+	struct ff_buf out = {0};
+	c->server->d->counts[DAEMON_COUNT_connections_refused]++;
+	ff_native_error_render(
+		&out, FF_NATIVE_BUSY, "the daemon has as many connections as it takes");
+	write_bytes(c, ff_buf_str(&out));
+	ff_buf_finish(&out);
+	leave(c);
+}
+
+static void link_conn(struct conn *c)
+{
+	struct server *s = c->server;
+	c->next = s->conns;
+	if (s->conns) {
+		s->conns->prev = c;
+	}
+	s->conns = c;
+	s->nconns++;
+	c->id = ++s->last_id;
+	(void)ff_map_put(&s->by_id, ff_str_n(&c->id, sizeof c->id), c);
+}
+
+void conn_accept(struct server *server, uv_stream_t *listener, bool tcp)
+{
+	struct conn *c = ff_xcalloc(1, sizeof *c);
+	uv_loop_t *loop = &server->d->loop;
+	c->server = server;
+	c->is_tcp = tcp;
+	int r = tcp ? uv_tcp_init(loop, &c->h.tcp) : uv_pipe_init(loop, &c->h.pipe, 0);
+	if (r < 0) {
+		free(c);
+		return;
+	}
+	c->h.handle.data = c;
+	c->begun_us = loop_now(c);
+	link_conn(c);
+	if (uv_accept(listener, &c->h.stream) < 0) {
+		conn_close(c);
+		return;
+	}
+	name_peer(c);
+	server->d->counts[DAEMON_COUNT_connections]++;
+	c->intake = ff_intake_create(&server->d->runs,
+		&(struct ff_intake_options){
+			.default_job = server->d->config->default_job,
+			.peer = c->peer,
+			.trusted = c->trusted,
+		},
+		&intake_ops, c);
+	if (server->nconns > FF_CONNS_MAX) {
+		refuse(c);
+	}
+	conn_hold(c, server->held);
+	server_bury(server);
+}
+
+void conn_describe(const struct server *server, struct ff_jw *w)
+{
+	ff_jw_open(w, '[');
+	for (const struct conn *c = server ? server->conns : NULL; c; c = c->next) {
+		size_t n = 0;
+		(void)ff_intake_streams(c->intake, &n);
+		ff_jw_open(w, '{');
+		ff_jw_kstrz(w, "peer", c->peer);
+		ff_jw_kstrz(w, "dialect", ff_dialect_name(ff_intake_dialect(c->intake)));
+		ff_jw_kint(w, "streams", (int64_t)n);
+		ff_jw_kint(w, "bytes", (int64_t)c->bytes);
+		ff_jw_close(w, '}');
+	}
+	ff_jw_close(w, ']');
+}

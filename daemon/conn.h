@@ -1,0 +1,33 @@
+/* conn: one connection of a sender: a uv stream, its intake, and what may be acknowledged to it.
+ *
+ * Bytes go to the intake; what the intake says about runs and streams goes to the ledger; when the
+ * ledger has them on disk, an ack goes back: at most each 100 ms, at once when a control object was
+ * stored. The peer's end of input is answered with the last ack and a close.
+ *
+ * Ownership: a connection belongs to its server's list until its handle's close callback frees it.
+ * No function here frees one that may be on the stack.
+ */
+#pragma once
+
+#include "server.h"
+
+struct conn;
+
+/* Takes the connection that waits at the listener. */
+void conn_accept(struct server *server, uv_stream_t *listener, bool tcp);
+void conn_hold(struct conn *c, bool hold);
+/* Rows of a stream that it speaks for were committed. */
+void conn_committed(struct conn *c);
+/* So many control objects of the connection of this number were committed. */
+void conn_controls(struct server *server, uint64_t id, uint64_t controls);
+/* Sends the acks that are due and looks after deadlines; true if there will be more to do. */
+bool conn_tick(struct conn *c, ff_usec now);
+/* At once, without a word. */
+void conn_close(struct conn *c);
+/* Does it speak the native protocol, so that its end will be said? */
+bool conn_is_native(const struct conn *c);
+/* The next one of the server's list. */
+struct conn *conn_next(const struct conn *c);
+/* Adds what `status` shows of all connections: an array of objects. */
+struct ff_jw;
+void conn_describe(const struct server *server, struct ff_jw *w);

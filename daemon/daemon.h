@@ -1,0 +1,69 @@
+/* daemon: what the parts of firstfaultd share, and in which order they live.
+ *
+ *	config  catalogue  runs  ledger  store  api  server  tail
+ *
+ * They are made in this order and undone in reverse.
+ *
+ * Everything here belongs to the loop's thread. Threads besides it: the store's writer (store.h),
+ * one for each file system that is tailed (tail_files.h), libuv's pool for reading text back
+ * (api_logs.c).
+ */
+#pragma once
+
+#include "config.h"
+#include "feed/runs.h"
+
+#include <uv.h>
+
+/* What the daemon itself drops, refuses or closes; the counters of shared/core/count.def are those
+ * of streams and runs. X(name, meaning) */
+#define DAEMON_COUNTS(X) \
+	X(connections, "connections accepted") \
+	X(connections_refused, "connections beyond 4,096: told busy") \
+	X(connections_slow, \
+		"connections closed because the peer did not read its acknowledgements") \
+	X(taken_over, "connections closed because their stream came over another one") \
+	X(segments_dropped, "segment files dropped at the cap of a run") \
+	X(segments_damaged, "runs whose segment files were found damaged or gone") \
+	X(tail_refused, "files that match a pattern and are no regular file with one link") \
+	X(tail_waiting, "files that had to wait because 4,096 are followed already") \
+	X(tail_failed, "files and folders that could not be read") \
+	X(tail_changed, "tailed files that shrank, were rewritten or replaced") \
+	X(requests, "HTTP requests") \
+	X(requests_bad, "HTTP requests answered with an error") \
+	X(unknown_jobs, "posted job ends of jobs that are not known")
+
+enum daemon_count {
+#define X(name, text) DAEMON_COUNT_##name,
+	DAEMON_COUNTS(X)
+#undef X
+	DAEMON_COUNT_COUNT
+};
+
+struct ledger;
+struct store;
+struct server;
+struct tail;
+struct api;
+
+struct daemon {
+	uv_loop_t loop;
+	const struct config *config;
+	struct ff_catalog *catalog;
+	struct ff_runs runs;
+	struct ledger *ledger;
+	struct store *store;
+	struct server *server;
+	struct tail *tail;
+	struct api *api;
+	uint64_t counts[DAEMON_COUNT_COUNT];
+	ff_usec started_us; /* wall clock */
+	bool ready;         /* restored, all listeners up */
+	bool stopping;
+	int status; /* exit status */
+};
+
+/* Begins to end: bounded to 5 s. May be called again. */
+void daemon_stop(struct daemon *d, int status);
+/* Reading stops everywhere, or goes on. */
+void daemon_hold(struct daemon *d, bool hold);

@@ -1,0 +1,312 @@
+#include "daemon.h"
+
+#include "api.h"
+#include "base/embed.h"
+#include "clock.h"
+#include "ledger.h"
+#include "server.h"
+#include "shell/log.h"
+#include "state.h"
+#include "store.h"
+#include "tail.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+extern const struct ff_embedded ff_catalog_files[];
+extern const size_t ff_catalog_files_count;
+
+#define EXIT_USAGE 64
+#define EXIT_INTERNAL 70
+#define EXIT_IO 74
+
+#define COMMIT_US (3 * FF_SECOND)  /* for the last commit */
+#define THREADS_US (4 * FF_SECOND) /* then threads that hang are left behind */
+#define STOP_MS 10
+#define FILES_WANTED 65536u
+
+/* The daemon and what main alone knows of it. */
+struct program {
+	struct daemon d; /* first: what the parts see */
+	uv_signal_t term, interrupt;
+	uv_timer_t stop;
+	bool signals_open, stop_open;
+	int lock;
+	ff_usec stopping_us; /* monotonic */
+	bool closing;        /* the parts are being closed */
+	bool closed;         /* all handles are */
+	struct ledger_wait last;
+	bool waits;
+};
+
+/* ---- the end: last commit, threads, handles; each step bounded */
+
+static void close_parts(struct program *p)
+{
+	struct daemon *d = &p->d;
+	p->closing = true;
+	if (p->waits) {
+		ledger_forget(d->ledger, &p->last);
+		p->waits = false;
+	}
+	api_close(d->api);
+	server_close(d->server);
+	tail_stop(d->tail);
+	if (d->store) {
+		store_stop(d->store);
+	}
+}
+
+/* Threads have ended. */
+static void close_handles(struct program *p)
+{
+	struct daemon *d = &p->d;
+	p->closed = true;
+	tail_close_handle(d->tail);
+	store_close_handle(d->store);
+	ledger_close(d->ledger);
+	if (p->signals_open) {
+		uv_close((uv_handle_t *)&p->term, NULL);
+		uv_close((uv_handle_t *)&p->interrupt, NULL);
+	}
+	if (p->stop_open) {
+		uv_close((uv_handle_t *)&p->stop, NULL);
+	}
+}
+
+static bool are_threads_done(const struct program *p)
+{
+	return (!p->d.store || store_stopped(p->d.store)) && tail_stopped(p->d.tail);
+}
+
+static void on_stop(uv_timer_t *timer)
+{
+	struct program *p = timer->data;
+	ff_usec spent = clock_mono() - p->stopping_us;
+	if (!p->closing && (!p->waits || spent >= COMMIT_US)) {
+		close_parts(p);
+	}
+	if (p->closing && are_threads_done(p)) {
+		close_handles(p);
+	} else if (spent >= THREADS_US) {
+		/* its thread can't be joined; all that was acknowledged is stored */
+		ff_log_warn("main", "a thread waits for a file system, ending without it");
+		_exit(p->d.status);
+	}
+}
+
+static void on_last_commit(void *ud)
+{
+	struct program *p = ud;
+	p->waits = false;
+}
+
+void daemon_stop(struct daemon *d, int status)
+{
+	struct program *p = (struct program *)d;
+	if (d->stopping) {
+		return;
+	}
+	d->stopping = true;
+	d->status = status;
+	p->stopping_us = clock_mono();
+	daemon_hold(d, true);
+	struct store_status t;
+	store_status(d->store, &t);
+	if (!t.failing) {
+		p->waits = true;
+		p->last =
+			(struct ledger_wait){ledger_flush_all(d->ledger), on_last_commit, p, NULL};
+		ledger_wait(d->ledger, &p->last);
+	}
+	uv_timer_start(&p->stop, on_stop, 0, STOP_MS);
+}
+
+void daemon_hold(struct daemon *d, bool hold)
+{
+	hold = hold || d->stopping;
+	server_hold(d->server, hold);
+	tail_hold(d->tail, hold);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct program *p = handle->data;
+	ff_log_info("main", "signal=%d, ending", number);
+	daemon_stop(&p->d, 0);
+}
+
+/* ---- the beginning */
+
+static int open_signals(struct program *p, struct ff_err *err)
+{
+	uv_loop_t *loop = &p->d.loop;
+	uv_timer_init(loop, &p->stop);
+	p->stop.data = p;
+	p->stop_open = true;
+	uv_signal_init(loop, &p->term);
+	uv_signal_init(loop, &p->interrupt);
+	p->term.data = p->interrupt.data = p;
+	p->signals_open = true;
+	int r = uv_signal_start(&p->term, on_signal, SIGTERM);
+	if (r == 0) {
+		r = uv_signal_start(&p->interrupt, on_signal, SIGINT);
+	}
+	return r < 0 ? ff_err_set(err, r, "cannot take signals: %s", uv_strerror(r)) : 0;
+}
+
+/* Everything in the order of daemon.h. */
+static int open_parts(struct program *p, struct ff_err *err)
+{
+	struct daemon *d = &p->d;
+	int r = open_signals(p, err);
+	d->ledger = ledger_create(d);
+	if (r == 0) {
+		r = store_open(d->config->state, &d->store, err);
+	}
+	if (r == 0) {
+		r = store_load(d->store, d->ledger, &d->runs, err);
+	}
+	if (r == 0) {
+		r = store_start(d->store, &d->loop, ledger_on_store, d->ledger, err);
+	}
+	if (r == 0) {
+		r = api_open(d, &d->api, err);
+	}
+	if (r == 0) {
+		r = server_open(d, &d->server, err);
+	}
+	if (r == 0) {
+		r = tail_open(d, &d->tail, err);
+	}
+	return r;
+}
+
+static void destroy_parts(struct program *p)
+{
+	struct daemon *d = &p->d;
+	tail_destroy(d->tail);
+	server_destroy(d->server);
+	api_destroy(d->api);
+	store_destroy(d->store);
+	ledger_destroy(d->ledger);
+}
+
+static int status_of(int code)
+{
+	if (code == FF_EUSAGE || code == FF_ENAME) {
+		return EXIT_USAGE;
+	}
+	bool io = code == FF_EDB || code == FF_EVERSION || code > -5000;
+	return io ? EXIT_IO : EXIT_INTERNAL;
+}
+
+/* The loop until it is empty. */
+static void serve(struct program *p)
+{
+	struct daemon *d = &p->d;
+	d->ready = true;
+	ff_log_info("main", "firstfault " FF_VERSION " is ready, state=%s runs=%zu",
+		d->config->state, d->runs.nruns);
+	(void)ledger_flush_all(d->ledger); /* what the restore changed */
+	uv_run(&d->loop, UV_RUN_DEFAULT);
+}
+
+/* After a failed start: closes what was opened. */
+static void give_up(struct program *p)
+{
+	p->d.stopping = true;
+	close_parts(p);
+	/* the threads have nothing to do: they end at once */
+	while (!are_threads_done(p)) {
+		uv_run(&p->d.loop, UV_RUN_NOWAIT);
+	}
+	close_handles(p);
+	uv_run(&p->d.loop, UV_RUN_DEFAULT);
+}
+
+static int run(const struct config *config)
+{
+	struct program p = {.d = {.config = config, .started_us = clock_wall()}, .lock = -1};
+	struct daemon *d = &p.d;
+	struct ff_err err = {0};
+	p.lock = state_lock(config->state, &err);
+	if (p.lock < 0) {
+		ff_log_error("main", "%s", err.text);
+		return EXIT_IO;
+	}
+	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, &d->catalog, &err);
+	if (r < 0) {
+		ff_log_error("main", "%s", err.text);
+		close(p.lock);
+		return EXIT_INTERNAL;
+	}
+	ff_runs_init(&d->runs, d->catalog);
+	uv_loop_init(&d->loop);
+	r = open_parts(&p, &err);
+	if (r == 0) {
+		serve(&p);
+	} else {
+		ff_log_error("main", "%s", err.text);
+		d->status = status_of(r);
+		give_up(&p);
+	}
+	int busy = uv_loop_close(&d->loop);
+	destroy_parts(&p);
+	ff_runs_finish(&d->runs);
+	ff_catalog_destroy(d->catalog);
+	close(p.lock);
+	if (busy) {
+		ff_log_error("main", "the loop ended with open handles");
+		return EXIT_INTERNAL;
+	}
+	return d->status;
+}
+
+/* Many connections and files need many descriptors: as many as the hard limit gives. */
+static void raise_limits(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_WANTED) {
+		limit.rlim_cur = limit.rlim_max < FILES_WANTED ? limit.rlim_max : FILES_WANTED;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int print(struct ff_buf *out)
+{
+	bool good = fwrite(out->p, 1, out->len, stdout) == out->len && fflush(stdout) == 0;
+	ff_buf_finish(out);
+	return good ? 0 : EXIT_IO;
+}
+
+int main(int argc, char **argv)
+{
+	struct config config = {0};
+	struct ff_err err = {0};
+	struct ff_buf out = {0};
+	int status = 0;
+	(void)signal(SIGPIPE, SIG_IGN);
+	int r = config_read(&config, argc, argv, &err);
+	if (r < 0) {
+		(void)fprintf(stderr, "firstfaultd: %s\n", err.text);
+		status = r > -5000 ? EXIT_IO : EXIT_USAGE;
+	} else if (config.help) {
+		config_help(&out);
+		status = print(&out);
+	} else if (config.version) {
+		ff_buf_addz(&out, "firstfaultd " FF_VERSION "\n");
+		status = print(&out);
+	} else if (config.print) {
+		config_print(&config, &out);
+		status = print(&out);
+	} else if (!config.check) {
+		raise_limits();
+		status = run(&config);
+	}
+	config_finish(&config);
+	return status;
+}

@@ -1,0 +1,77 @@
+/* request: one HTTP request: what was asked, and the answer that is being made. Knows no HTTP
+ * library (api.c does) and no JSON of its own but that of errors (RFC 9457).
+ *
+ * A handler answers at once with request_json(), request_text() or request_problem(), or sets
+ * `pending` and answers later; api_finish() then sends it.
+ *
+ * Ownership: a request belongs to the API's list; it lives until its connection is done with it,
+ * which is never before a pending one was answered.
+ */
+#pragma once
+
+#include "base/json.h"
+#include "ledger.h"
+
+enum request_method { REQUEST_GET, REQUEST_POST, REQUEST_OTHER };
+
+/* What a pending POST waits for. */
+enum request_stage {
+	REQUEST_DRAIN,  /* for the last lines of a job that has ended */
+	REQUEST_COMMIT, /* for what was told to be stored */
+};
+
+struct request {
+	struct api *api;
+	struct daemon *d;
+	void *connection; /* MHD's */
+	struct request *prev, *next;
+	enum request_method method;
+	char *uri;    /* as it came */
+	char **parts; /* of the path, decoded */
+	size_t nparts, cparts;
+	struct ff_buf body;
+	bool begun; /* its headers have come */
+	bool too_large;
+	bool is_json;        /* its body says so */
+	bool wants_text;     /* Accept: text/plain */
+	char *if_none_match; /* NULL */
+	int64_t uid;         /* of the peer; -1: not known */
+	/* the answer */
+	bool answered, pending, suspended;
+	unsigned status;
+	const char *type; /* constant */
+	struct ff_buf out;
+	uint32_t version; /* ETag; 0: none */
+	void *reading;    /* of api_logs.c: a thread reads for it */
+	/* a pending POST */
+	struct ff_run *run;
+	enum request_stage stage;
+	bool end;                      /* of job end; else start */
+	ff_usec began_us, deadline_us; /* the loop's time */
+	struct ledger_wait wait;
+	bool waits; /* in the ledger's list */
+};
+
+/* Splits and decodes the URI. False if it is malformed. */
+bool request_parse(struct request *r, const char *uri);
+void request_finish(struct request *r);
+/* The decoded value of a query parameter, malloc'd; NULL if it is not there. */
+char *request_query(const struct request *r, const char *name);
+/* A whole number in [min, max]; def if it is not there. False if it is something else: a problem
+ * was answered. */
+bool request_number(
+	struct request *r, const char *name, int64_t min, int64_t max, int64_t def, int64_t *ret);
+
+void request_json(struct request *r, unsigned status, struct ff_buf *body); /* takes the bytes */
+void request_text(struct request *r, unsigned status, struct ff_buf *body);
+void request_problem(struct request *r, unsigned status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The run that parts[index] names. NULL: a problem was answered. exact: no prefix will do. */
+struct ff_run *request_run(struct request *r, size_t index, bool exact);
+/* May the peer read and write this run? Its owner, root and the daemon's user may. */
+bool request_may(const struct request *r, const struct ff_run *run);
+
+/* Begins and ends an answer that is a list. */
+void request_list_open(struct ff_jw *w, struct ff_buf *out, const char *schema);
+void request_list_close(struct ff_jw *w, const char *next); /* NULL: no more */

@@ -1,0 +1,879 @@
+#include "tail.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/mask.h"
+#include "base/mem.h"
+#include "clock.h"
+#include "pack.h"
+#include "shell/log.h"
+#include "tail_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS 16u
+#define HELD_MAX 256u    /* bytes of a word that waits for its rest; a longer one is no secret */
+#define STAMPS_MAX 4096u /* times between resume and fed; further ones are taken for the last */
+#define TURN_BYTES (1u << 20) /* taken from one thread before the loop sees to others */
+#define LOOKS_MAX 4u          /* looks for one run: each may find files that have to be read */
+
+struct stamp_from { /* from this offset on */
+	uint64_t offset;
+	ff_usec us; /* FF_TIME_NONE */
+};
+
+struct tail_file {
+	char *path;
+	uint64_t device, inode;
+	uint64_t generation;
+	char head[FILES_HEAD];
+	uint32_t head_length;
+	uint64_t head_hash;
+	char mark[FILES_MARK]; /* bytes before `fed`, as they stand in the file */
+	uint32_t mark_length;
+	uint64_t mark_at;   /* offset behind them */
+	uint64_t mark_hash; /* as restored; valid while mark_stored */
+	bool mark_stored;
+	struct stamp_from *stamps;
+	size_t nstamps, cstamps;
+	uint64_t replay_end; /* below it the stored times hold */
+	uint64_t held_end;   /* below it there is no time: it was there when the file was opened */
+	struct ff_buf word;  /* read, not fed */
+	uint64_t read;       /* offset behind it */
+	bool line_open;      /* the last byte read did not end a line */
+	/* while it is followed */
+	struct stream_state *stream;
+	struct thread *thread; /* NULL: not followed */
+	uint64_t number;       /* of the file in its thread */
+};
+
+struct thread {
+	struct tail *tail;
+	struct files *files;
+	struct ff_map by_number;  /* number as bytes -> tail_file */
+	uint64_t found;           /* files found since the look that goes on was ordered */
+	struct files_status seen; /* as it was counted last */
+};
+
+struct look {
+	struct look *next;
+	uint64_t number;
+	struct ff_run *run;
+	unsigned
+		left[THREADS]; /* looks that this thread may still be asked for; 0: it has looked */
+};
+
+struct device {
+	uint64_t device;
+	unsigned thread;
+};
+
+struct tail {
+	struct daemon *d;
+	struct ff_path_pattern **patterns;
+	size_t npatterns;
+	struct files_shared shared;
+	uv_async_t async;
+	bool handle_open, held;
+	struct thread threads[THREADS];
+	unsigned nthreads;
+	struct device *devices;
+	size_t ndevices, cdevices;
+	struct ff_map by_path;  /* path -> its latest tail_file */
+	struct ff_map by_inode; /* device, inode as bytes -> the latest tail_file of it */
+	struct look *looks;
+	uint64_t last_look;
+};
+
+/* ---- what is known of a file */
+
+void tail_file_destroy(struct tail_file *t)
+{
+	if (t) {
+		ff_buf_finish(&t->word);
+		free(t->stamps);
+		free(t->path);
+		free(t);
+	}
+}
+
+struct tail_file *tail_file_restore(const char *path, uint64_t device, uint64_t inode,
+	uint32_t head_length, uint64_t head_hash, uint64_t mark_at, uint32_t mark_length,
+	uint64_t mark_hash, struct ff_str stamps)
+{
+	struct tail_file *t = ff_xcalloc(1, sizeof *t);
+	t->path = ff_xstrdup(path);
+	t->device = device;
+	t->inode = inode;
+	t->head_length = head_length;
+	t->head_hash = head_hash;
+	t->mark_length = mark_length;
+	t->mark_hash = mark_hash;
+	t->mark_at = mark_at;
+	t->mark_stored = true;
+	int64_t offset = 0, us = 0, d_offset, d_us;
+	while (pack_take_int(&stamps, &d_offset) && pack_take_int(&stamps, &d_us)) {
+		offset += d_offset;
+		us = (int64_t)((uint64_t)us + (uint64_t)d_us);
+		*FF_ARR_ADD(t->stamps, t->nstamps, t->cstamps) =
+			(struct stamp_from){(uint64_t)offset, us};
+	}
+	return t;
+}
+
+static void pack_stamps(const struct tail_file *t, struct ff_buf *out)
+{
+	int64_t offset = 0, us = 0;
+	for (size_t i = 0; i < t->nstamps; i++) {
+		pack_int(out, (int64_t)t->stamps[i].offset - offset);
+		pack_int(out, (int64_t)((uint64_t)t->stamps[i].us - (uint64_t)us));
+		offset = (int64_t)t->stamps[i].offset;
+		us = t->stamps[i].us;
+	}
+}
+
+void tail_fill_row(struct tail_file *t, uint64_t resume, struct batch *b, struct row_tail *ret)
+{
+	size_t n = 0;
+	while (n + 1 < t->nstamps && t->stamps[n + 1].offset <= resume) {
+		n++;
+	}
+	if (n) {
+		memmove(t->stamps, t->stamps + n, (t->nstamps - n) * sizeof *t->stamps);
+		t->nstamps -= n;
+	}
+	struct ff_buf packed = {0};
+	pack_stamps(t, &packed);
+	struct ff_str s = ff_buf_str(&packed);
+	*ret = (struct row_tail){
+		.path = ff_arena_strdup(&b->arena, t->path),
+		.device = t->device,
+		.inode = t->inode,
+		.head_length = t->head_length,
+		.head_hash = t->head_hash,
+		.mark_at = t->mark_at,
+		.mark_length = t->mark_length,
+		.mark_hash = t->mark_stored ? t->mark_hash
+					    : files_hash(ff_str_n(t->mark, t->mark_length)),
+		.stamps = {ff_arena_str(&b->arena, s), s.n},
+	};
+	b->bytes += s.n + strlen(t->path);
+	ff_buf_finish(&packed);
+}
+
+const char *tail_file_place(const struct tail_file *t, uint64_t *ret_device, uint64_t *ret_inode)
+{
+	*ret_device = t->device;
+	*ret_inode = t->inode;
+	return t->path;
+}
+
+struct inode_key {
+	uint64_t device, inode;
+};
+
+static void know_file(struct tail *t, struct tail_file *f)
+{
+	struct inode_key key = {f->device, f->inode};
+	(void)ff_map_put(&t->by_path, ff_str_z(f->path), f);
+	(void)ff_map_put(&t->by_inode, ff_str_n(&key, sizeof key), f);
+}
+
+/* Streams that were restored. */
+static void know_restored(struct tail *t)
+{
+	for (size_t i = 0; i < t->d->runs.nruns; i++) {
+		struct ff_run *run = t->d->runs.runs[i];
+		for (size_t k = 0; k < run->job->nstreams; k++) {
+			struct ff_stream *s = run->job->streams[k];
+			struct stream_state *ss = s->user;
+			if (!ss || !ss->tail) {
+				continue;
+			}
+			const char *generation = strrchr(s->origin.source, ':');
+			int64_t n = 0;
+			(void)ff_str_digits(ff_str_z(generation ? generation + 1 : ""), &n);
+			ss->tail->stream = ss;
+			ss->tail->generation = (uint64_t)n;
+			know_file(t, ss->tail);
+		}
+	}
+}
+
+/* ---- feeding */
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		c == '_';
+}
+
+/* Bytes at the end that may be the front of a secret. */
+static size_t open_word(struct ff_str s)
+{
+	size_t n = 0;
+	while (n < s.n && n <= HELD_MAX && is_word(s.p[s.n - 1 - n])) {
+		n++;
+	}
+	return n > HELD_MAX ? 0 : n;
+}
+
+static void keep_mark(struct tail_file *t, uint64_t offset, struct ff_str raw)
+{
+	size_t take = raw.n < FILES_MARK ? raw.n : FILES_MARK;
+	size_t old = t->mark_stored ? 0 : t->mark_length;
+	size_t keep = old + take > FILES_MARK ? FILES_MARK - take : old;
+	memmove(t->mark, t->mark + old - keep, keep);
+	memcpy(t->mark + keep, raw.p + raw.n - take, take);
+	t->mark_length = (uint32_t)(keep + take);
+	t->mark_at = offset + raw.n;
+	t->mark_stored = false;
+}
+
+/* The time of the byte at this offset, and how many of n bytes have the same. */
+static ff_usec stamp_at(const struct tail_file *t, uint64_t offset, uint64_t *n)
+{
+	size_t low = 0, high = t->nstamps;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (t->stamps[middle].offset <= offset) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	if (low < t->nstamps && t->stamps[low].offset - offset < *n) {
+		*n = t->stamps[low].offset - offset;
+	}
+	return low ? t->stamps[low - 1].us : FF_TIME_NONE;
+}
+
+/* From this offset on bytes have this time. Only where a line begins does it matter. */
+static void note_stamp(struct tail_file *t, uint64_t offset, struct ff_str data, ff_usec us)
+{
+	bool line = !t->line_open || memchr(data.p, '\n', data.n) || memchr(data.p, '\r', data.n);
+	char end = data.p[data.n - 1];
+	t->line_open = end != '\n' && end != '\r';
+	if (!line || (t->nstamps && t->stamps[t->nstamps - 1].us == us) ||
+		t->nstamps == STAMPS_MAX) {
+		return;
+	}
+	*FF_ARR_ADD(t->stamps, t->nstamps, t->cstamps) = (struct stamp_from){offset, us};
+}
+
+static struct ff_run *run_of(const struct tail_file *f)
+{
+	return f->stream->run->run;
+}
+
+/* Bytes that stand in the file at f->read - word - n; masked; with the times that are noted. */
+static void feed_masked(struct tail *t, struct tail_file *f, uint64_t offset, struct ff_str text)
+{
+	struct ff_run *run = run_of(f);
+	struct ff_stream *s = f->stream->stream;
+	while (text.n) {
+		uint64_t n = text.n;
+		ff_usec us = stamp_at(f, offset, &n);
+		struct ff_chunk c = {
+			offset, text.p, (size_t)n, {us, FF_TIME_NONE}, {FF_TAG_INIT, FF_UNKNOWN}};
+		ff_job_feed(run->job, s, &c);
+		offset += n;
+		text = ff_str_skip(text, (size_t)n);
+	}
+	ledger_touch(t->d->ledger, run, s);
+}
+
+static void mask_and_feed(struct tail *t, struct tail_file *f, char *p, size_t n)
+{
+	uint64_t offset = f->read - f->word.len;
+	if (!n) {
+		return;
+	}
+	keep_mark(f, offset, ff_str_n(p, n));
+	size_t masked = ff_mask(p, n);
+	run_of(f)->job->counts[FF_COUNT_secrets] += masked;
+	feed_masked(t, f, offset, ff_str_n(p, n));
+}
+
+static void take_data(struct tail *t, struct tail_file *f, struct ff_str data)
+{
+	ff_buf_adds(&f->word, data);
+	f->read += data.n;
+	struct ff_buf all = f->word;
+	size_t keep = open_word(ff_buf_str(&all));
+	size_t n = all.len - keep;
+	mask_and_feed(t, f, all.p, n);
+	ff_buf_consume(&f->word, n);
+	if (f->word.cap > FILES_MARK * 64 && f->word.len < FILES_MARK * 8) {
+		struct ff_buf small = {0};
+		ff_buf_adds(&small, ff_buf_str(&f->word));
+		ff_buf_finish(&f->word);
+		f->word = small;
+	}
+}
+
+/* Nothing more may come: the word that waits is fed as it is. */
+static void flush_word(struct tail *t, struct tail_file *f)
+{
+	mask_and_feed(t, f, f->word.p, f->word.len);
+	ff_buf_clear(&f->word);
+}
+
+static void on_data(struct tail *t, struct thread *th, const struct files_notice *n)
+{
+	struct tail_file *f = ff_map_get(&th->by_number, ff_str_n(&n->file, sizeof n->file));
+	if (!f || n->offset != f->read) {
+		return;
+	}
+	if (f->head_length < FILES_HEAD && n->offset == f->head_length &&
+		(!f->head_length || f->head[f->head_length - 1] != '\n')) {
+		const char *lf = memchr(n->bytes.p, '\n', n->bytes.n);
+		size_t more = lf ? (size_t)(lf - n->bytes.p) + 1 : n->bytes.n;
+		more = more < FILES_HEAD - f->head_length ? more : FILES_HEAD - f->head_length;
+		memcpy(f->head + f->head_length, n->bytes.p, more);
+		f->head_length += (uint32_t)more;
+		f->head_hash = files_hash(ff_str_n(f->head, f->head_length));
+	}
+	/* up to three parts: read before a restart, there when it was opened, growth */
+	struct ff_str rest = n->bytes;
+	while (rest.n) {
+		uint64_t at = f->read;
+		uint64_t end = at < f->replay_end ? f->replay_end
+			: at < f->held_end        ? f->held_end
+						  : UINT64_MAX;
+		struct ff_str part =
+			ff_str_n(rest.p, end - at < rest.n ? (size_t)(end - at) : rest.n);
+		if (at >= f->replay_end) {
+			note_stamp(f, at, part, at < f->held_end ? FF_TIME_NONE : n->read_us);
+		}
+		take_data(t, f, part);
+		rest = ff_str_skip(rest, part.n);
+	}
+}
+
+/* ---- which stream a file is */
+
+static bool has_head(const struct tail_file *f, const struct files_notice *n)
+{
+	return f->head_length <= n->head_length &&
+		files_hash(ff_str_n(n->head, f->head_length)) == f->head_hash;
+}
+
+/* The file that was followed before, NULL if this is another one. */
+static struct tail_file *find_known(struct tail *t, const struct files_notice *n)
+{
+	struct tail_file *f = ff_map_get(&t->by_path, ff_str_z(n->path));
+	if (!f || f->thread || n->distrust || f->inode != n->inode || n->size < f->mark_at ||
+		(f->head_length && !has_head(f, n))) {
+		return NULL;
+	}
+	return f;
+}
+
+static const char *job_of(const struct tail *t, const struct files_notice *n,
+	const struct ff_path_identity *id, char *buf, size_t size)
+{
+	if (id->job) {
+		return id->job;
+	}
+	if (t->d->config->default_job) {
+		return t->d->config->default_job;
+	}
+	const char *root = ff_path_pattern_root(t->patterns[n->pattern]);
+	const char *base = strrchr(root, '/');
+	(void)snprintf(buf, size, "tail-%.*s", (int)(FF_JOB_ID_MAX - 5), base ? base + 1 : root);
+	return buf;
+}
+
+/* Its path below the pattern's root. */
+static const char *name_of(const struct tail *t, const struct files_notice *n)
+{
+	size_t root = strlen(ff_path_pattern_root(t->patterns[n->pattern]));
+	return n->path + root + (root > 1);
+}
+
+static struct tail_file *make_file(struct tail *t, const struct files_notice *n)
+{
+	struct inode_key key = {n->device, n->inode};
+	const struct tail_file *before = ff_map_get(&t->by_inode, ff_str_n(&key, sizeof key));
+	struct tail_file *f = ff_xcalloc(1, sizeof *f);
+	f->path = ff_xstrdup(n->path);
+	f->device = n->device;
+	f->inode = n->inode;
+	f->generation = before ? before->generation + 1 : 0;
+	f->head_hash = files_hash(FF_STR(""));
+	return f;
+}
+
+static struct ff_stream *open_stream(struct tail *t, const struct files_notice *n,
+	const struct ff_path_identity *id, const char *source, struct ff_run **ret_run)
+{
+	char buf[FF_JOB_ID_MAX + 1];
+	struct ff_err err = {0};
+	struct ff_str run_name = ff_str_z(id->run);
+	const char *job = job_of(t, n, id, buf, sizeof buf);
+	struct ff_origin origin = {
+		.name = name_of(t, n),
+		.node = id->node,
+		.source = source,
+		.kind = id->kind,
+		.kind_declared = id->kind_known,
+		.fd = id->fd,
+		.rank = id->rank,
+		.local_rank = id->local_rank,
+		.attempt = id->attempt,
+		.pid = FF_UNKNOWN,
+		.filtered = id->filtered,
+		.tailed = true,
+		.trusted = (n->uid == 0 || n->uid == (int64_t)geteuid()) && id->kind_known &&
+			(id->kind == FF_STREAM_KERNEL || id->kind == FF_STREAM_SCHEDULER),
+	};
+	if (strlen(origin.name) > FF_NAME_MAX) {
+		ff_log_warn(
+			"tail", "path=%s is longer than %u bytes, ignoring", n->path, FF_NAME_MAX);
+		return NULL;
+	}
+	if (ff_runs_resolve(&t->d->runs, ff_str_z(job), id->run ? &run_name : NULL, source,
+		    n->first ? FF_RUN_FEED : FF_RUN_LIVE, clock_wall(), ret_run, &err) < 0) {
+		ff_log_warn("tail", "path=%s: %s, ignoring", n->path, err.text);
+		return NULL;
+	}
+	return ff_job_stream((*ret_run)->job, &origin);
+}
+
+/* A file of which nothing is known. NULL if it can't be followed. */
+static struct tail_file *open_new(struct tail *t, const struct files_notice *n)
+{
+	struct ff_path_identity id = {0};
+	char source[80];
+	if (!ff_path_pattern_match(t->patterns[n->pattern], ff_str_z(n->path), &id)) {
+		return NULL;
+	}
+	struct tail_file *f = make_file(t, n);
+	(void)snprintf(source, sizeof source, "tail:%llu:%llu:%llu", (unsigned long long)f->device,
+		(unsigned long long)f->inode, (unsigned long long)f->generation);
+	struct ff_run *run;
+	struct ff_stream *s = open_stream(t, n, &id, source, &run);
+	ff_path_identity_finish(&id);
+	if (!s) {
+		tail_file_destroy(f);
+		return NULL;
+	}
+	struct stream_state *ss = ledger_stream(t->d->ledger, run, s);
+	if (ss->tail) { /* its source says this file, which is another one: nobody's fault but ours
+			 */
+		tail_file_destroy(f);
+		return NULL;
+	}
+	ss->tail = f;
+	f->stream = ss;
+	if (ss->run->owner < 0) {
+		ss->run->owner = n->uid;
+		run->dirty = true;
+	}
+	know_file(t, f);
+	ff_log_debug("tail", "job=%s stream=%s path=%s is followed", run->job->facts.job, s->key,
+		n->path);
+	return f;
+}
+
+/* Where reading begins, and what has which time. */
+static void begin(struct thread *th, struct tail_file *f, const struct files_notice *n)
+{
+	struct ff_stream *s = f->stream->stream;
+	struct files_start start = {.file = n->file, .offset = s->fed};
+	if (f->mark_length && f->mark_length <= f->mark_at) {
+		start.mark_at = f->mark_at;
+		start.mark_length = f->mark_length;
+		start.mark_hash = f->mark_stored ? f->mark_hash
+						 : files_hash(ff_str_n(f->mark, f->mark_length));
+	}
+	f->thread = th;
+	f->number = n->file;
+	f->read = start.offset;
+	f->replay_end = f->mark_at > s->fed ? f->mark_at : s->fed;
+	f->held_end = n->size;
+	f->device = n->device;
+	ff_buf_clear(&f->word);
+	(void)ff_map_put(&th->by_number, ff_str_n(&n->file, sizeof n->file), f);
+	files_start(th->files, &start);
+}
+
+static void on_found(struct tail *t, struct thread *th, const struct files_notice *n)
+{
+	struct tail_file *f = find_known(t, n);
+	f = f ? f : open_new(t, n);
+	if (!f) {
+		files_let_go(th->files, n->file);
+		return;
+	}
+	struct ff_stream *s = f->stream->stream;
+	struct ff_run *run = run_of(f);
+	if (s->state != FF_STREAM_OPEN) {
+		ff_stream_reopen(s);
+	}
+	th->found++;
+	begin(th, f, n);
+	ledger_touch(t->d->ledger, run, s);
+	ledger_changed(t->d->ledger, run);
+	if (ff_facts_ended(&run->job->facts) && !s->read_to_end && !tail_is_looking(t, run)) {
+		tail_look(t, run);
+	}
+}
+
+/* A file that was read to its end after the end of its job has said what it had to. */
+static void on_gone(struct tail *t, struct thread *th, const struct files_notice *n)
+{
+	struct tail_file *f = ff_map_del(&th->by_number, ff_str_n(&n->file, sizeof n->file));
+	if (!f) {
+		return;
+	}
+	struct ff_run *run = run_of(f);
+	struct ff_stream *s = f->stream->stream;
+	flush_word(t, f);
+	f->thread = NULL;
+	if (!s->read_to_end) {
+		ff_job_end_stream(run->job, s, false, FF_TIME_NONE);
+	}
+	ledger_touch(t->d->ledger, run, s);
+	ledger_changed(t->d->ledger, run);
+}
+
+/* ---- file systems */
+
+static struct thread *add_thread(struct tail *t, struct ff_err *err)
+{
+	struct thread *th = &t->threads[t->nthreads];
+	th->tail = t;
+	if (files_create(&t->shared, &th->files, err) < 0) {
+		return NULL;
+	}
+	t->nthreads++;
+	return th;
+}
+
+/* The thread of this file system; a new one if there may be more, else the one that asks. */
+static struct thread *thread_of(struct tail *t, struct thread *asking, uint64_t device, bool own)
+{
+	for (size_t i = 0; i < t->ndevices; i++) {
+		if (t->devices[i].device == device) {
+			return &t->threads[t->devices[i].thread];
+		}
+	}
+	struct thread *th = own || t->nthreads == THREADS ? asking : add_thread(t, NULL);
+	th = th ? th : asking;
+	*FF_ARR_ADD(t->devices, t->ndevices, t->cdevices) =
+		(struct device){device, (unsigned)(th - t->threads)};
+	return th;
+}
+
+/* Does this thread look at a file system already? */
+static bool is_taken(const struct tail *t, const struct thread *th)
+{
+	for (size_t i = 0; i < t->ndevices; i++) {
+		if (&t->threads[t->devices[i].thread] == th) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_device(struct tail *t, struct thread *th, const struct files_notice *n)
+{
+	bool own = !n->path && !is_taken(t, th);
+	struct thread *to = thread_of(t, th, n->device, own);
+	const char *path = n->path ? n->path : ff_path_pattern_root(t->patterns[n->pattern]);
+	files_walk(to->files, n->pattern, path, n->device);
+}
+
+/* ---- looks */
+
+static void mark_read(struct tail *t, struct thread *th, struct ff_run *run)
+{
+	for (size_t i = 0; i < run->job->nstreams; i++) {
+		struct ff_stream *s = run->job->streams[i];
+		struct stream_state *ss = s->user;
+		if (!ss || !ss->tail || ss->tail->thread != th) {
+			continue;
+		}
+		flush_word(t, ss->tail);
+		if (!s->read_to_end) {
+			s->read_to_end = true;
+			s->dirty = true;
+		}
+		ledger_touch(t->d->ledger, run, s);
+	}
+}
+
+static bool is_done(const struct tail *t, const struct look *l)
+{
+	for (unsigned i = 0; i < t->nthreads; i++) {
+		if (l->left[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void on_looked(struct tail *t, struct thread *th, const struct files_notice *n)
+{
+	unsigned index = (unsigned)(th - t->threads);
+	struct look **p = &t->looks;
+	while (*p && (*p)->number != n->look) {
+		p = &(*p)->next;
+	}
+	struct look *l = *p;
+	if (!l) {
+		return;
+	}
+	if (th->found && l->left[index] > 1) { /* what was found has to be read too */
+		th->found = 0;
+		l->left[index]--;
+		files_look(th->files, l->number);
+		return;
+	}
+	l->left[index] = 0;
+	mark_read(t, th, l->run);
+	if (is_done(t, l)) {
+		*p = l->next;
+		free(l);
+	}
+}
+
+void tail_look(struct tail *t, struct ff_run *run)
+{
+	if (!t || !t->nthreads) {
+		return;
+	}
+	struct look *l = ff_xcalloc(1, sizeof *l);
+	l->number = ++t->last_look;
+	l->run = run;
+	l->next = t->looks;
+	t->looks = l;
+	for (unsigned i = 0; i < t->nthreads; i++) {
+		l->left[i] = LOOKS_MAX;
+		files_look(t->threads[i].files, l->number);
+	}
+}
+
+static bool has_files(const struct thread *th, const struct ff_run *run)
+{
+	for (size_t i = 0; i < run->job->nstreams; i++) {
+		const struct stream_state *ss = run->job->streams[i]->user;
+		if (ss && ss->tail && ss->tail->thread == th) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_hung(const struct thread *th)
+{
+	struct files_status status;
+	files_status(th->files, &status);
+	return status.hung;
+}
+
+bool tail_is_looking(const struct tail *t, const struct ff_run *run)
+{
+	for (const struct look *l = t ? t->looks : NULL; l; l = l->next) {
+		for (unsigned i = 0; l->run == run && i < t->nthreads; i++) {
+			const struct thread *th = &t->threads[i];
+			if (l->left[i] && (!is_hung(th) || has_files(th, run))) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+void tail_on_changed(struct tail *t, struct ff_run *run)
+{
+	struct run_state *rs = run->user;
+	if (t && rs && !rs->looked && ff_facts_ended(&run->job->facts)) {
+		rs->looked = true;
+		tail_look(t, run);
+	}
+}
+
+/* ---- notices */
+
+static void take_notice(struct tail *t, struct thread *th, const struct files_notice *n)
+{
+	switch (n->kind) {
+	case FILES_DEVICE: on_device(t, th, n); break;
+	case FILES_FOUND: on_found(t, th, n); break;
+	case FILES_DATA: on_data(t, th, n); break;
+	case FILES_GONE: on_gone(t, th, n); break;
+	case FILES_LOOKED: on_looked(t, th, n); break;
+	}
+}
+
+/* Some of what a thread has to say; true if there is more. */
+static bool take_some(struct tail *t, struct thread *th)
+{
+	size_t bytes = 0;
+	while (!t->held && !t->d->stopping) {
+		struct files_notice *n = files_take(th->files);
+		if (!n) {
+			return false;
+		}
+		bytes += sizeof *n + n->bytes.n;
+		take_notice(t, th, n);
+		free(n->path);
+		free(n);
+		if (bytes > TURN_BYTES) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_async(uv_async_t *async)
+{
+	struct tail *t = async->data;
+	bool more = false;
+	for (unsigned i = 0; i < t->nthreads; i++) {
+		more = take_some(t, &t->threads[i]) || more;
+	}
+	if (more) {
+		uv_async_send(async);
+	}
+}
+
+void tail_hold(struct tail *t, bool hold)
+{
+	if (!t || t->held == hold) {
+		return;
+	}
+	t->held = hold;
+	if (!hold && t->handle_open) {
+		uv_async_send(&t->async);
+	}
+}
+
+void tail_count(struct tail *t)
+{
+	for (unsigned i = 0; t && i < t->nthreads; i++) {
+		struct thread *th = &t->threads[i];
+		struct files_status now;
+		files_status(th->files, &now);
+		t->d->counts[DAEMON_COUNT_tail_refused] += now.refused - th->seen.refused;
+		t->d->counts[DAEMON_COUNT_tail_failed] += now.failed - th->seen.failed;
+		t->d->counts[DAEMON_COUNT_tail_changed] += now.changed - th->seen.changed;
+		th->seen = now;
+	}
+}
+
+void tail_describe(struct tail *t, struct ff_jw *w)
+{
+	uint64_t files = 0, waiting = 0, hung = 0;
+	for (unsigned i = 0; t && i < t->nthreads; i++) {
+		files += t->threads[i].seen.files;
+		waiting += t->threads[i].seen.waiting;
+		hung += t->threads[i].seen.hung;
+	}
+	ff_jw_open(w, '{');
+	ff_jw_kint(w, "patterns", t ? (int64_t)t->npatterns : 0);
+	ff_jw_kint(w, "threads", t ? t->nthreads : 0);
+	ff_jw_kint(w, "hung", (int64_t)hung);
+	ff_jw_kint(w, "files", (int64_t)files);
+	ff_jw_kint(w, "open", t ? (int64_t)atomic_load(&t->shared.open) : 0);
+	ff_jw_kint(w, "waiting", (int64_t)waiting);
+	ff_jw_close(w, '}');
+}
+
+/* ---- life */
+
+static int open_patterns(struct tail *t, struct ff_err *err)
+{
+	const struct ff_option_list *list = &t->d->config->tail;
+	t->patterns = ff_xcalloc(list->n + 1, sizeof(struct ff_path_pattern *));
+	for (size_t i = 0; i < list->n; i++) {
+		t->patterns[i] = ff_path_pattern_parse(list->v[i], err);
+		if (!t->patterns[i]) {
+			return FF_EUSAGE;
+		}
+		t->npatterns++;
+	}
+	return 0;
+}
+
+int tail_open(struct daemon *d, struct tail **ret, struct ff_err *err)
+{
+	struct tail *t = ff_xcalloc(1, sizeof *t);
+	*ret = t; /* also on failure: whoever closes and destroys it knows what is open */
+	t->d = d;
+	int r = open_patterns(t, err);
+	if (r < 0) {
+		return r;
+	}
+	know_restored(t);
+	t->shared.patterns = t->patterns;
+	t->shared.notify = &t->async;
+	r = uv_async_init(&d->loop, &t->async, on_async);
+	if (r < 0) {
+		return ff_err_set(err, r, "cannot start tail: %s", uv_strerror(r));
+	}
+	t->async.data = t;
+	t->handle_open = true;
+	/* a thread for each pattern until it is known which file system its root is on */
+	for (size_t i = 0; i < t->npatterns; i++) {
+		if (t->nthreads < THREADS && !add_thread(t, err)) {
+			return FF_ELIMIT;
+		}
+		files_probe(t->threads[i % THREADS].files, (unsigned)i);
+	}
+	return 0;
+}
+
+void tail_stop(struct tail *t)
+{
+	for (unsigned i = 0; t && i < t->nthreads; i++) {
+		files_stop(t->threads[i].files);
+	}
+}
+
+bool tail_stopped(const struct tail *t)
+{
+	for (unsigned i = 0; t && i < t->nthreads; i++) {
+		if (!files_stopped(t->threads[i].files)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void tail_close_handle(struct tail *t)
+{
+	if (t && t->handle_open) {
+		uv_close((uv_handle_t *)&t->async, NULL);
+		t->handle_open = false;
+	}
+}
+
+void tail_destroy(struct tail *t)
+{
+	if (!t) {
+		return;
+	}
+	for (unsigned i = 0; i < t->nthreads; i++) {
+		files_destroy(t->threads[i].files);
+		ff_map_finish(&t->threads[i].by_number);
+	}
+	while (t->looks) {
+		struct look *next = t->looks->next;
+		free(t->looks);
+		t->looks = next;
+	}
+	for (size_t i = 0; i < t->npatterns; i++) {
+		ff_path_pattern_destroy(t->patterns[i]);
+	}
+	ff_map_finish(&t->by_path);
+	ff_map_finish(&t->by_inode);
+	free(t->patterns);
+	free(t->devices);
+	free(t);
+}
