@@ -52,7 +52,8 @@ static uint64_t fingerprint_of(const char *fault, struct ff_str text)
 
 /* Faults fold by what they say, numbers aside, and the rank they speak of; exits and facts only
  * if all their fields are the same: the pids of "Sending process N closing signal" are what those
- * lines are for. */
+ * lines are for. A sign is what a healthy process prints about itself, however often: the first of a
+ * lane is kept with its fields, the others are counted. */
 static struct ff_lane_event key_of(const struct ff_event *e)
 {
 	bool fault = e->kind == FF_EVENT_FAULT && e->role != FF_ROLE_CONTEXT;
@@ -67,6 +68,10 @@ static struct ff_lane_event key_of(const struct ff_event *e)
 	unsigned char head[2] = {(unsigned char)e->kind, (unsigned char)e->role};
 	uint64_t hash = ff_str_hash(ff_str_n(head, sizeof head), FF_HASH_INIT);
 	hash = ff_str_hash(ff_str_z(e->fault), hash);
+	if (e->kind == FF_EVENT_SIGN) {
+		key.key = ff_str_hash(ff_str_z(e->signature), hash);
+		return key;
+	}
 	hash = ff_str_hash(ff_str_n(&e->fingerprint, sizeof e->fingerprint), hash);
 	bool by_text = e->kind == FF_EVENT_FAULT &&
 		(e->role == FF_ROLE_PRIMARY || e->role == FF_ROLE_SECONDARY);

@@ -28,6 +28,9 @@ static const char catalog_json[] =
 	"{\"id\":\"agent-closing\",\"title\":\"t\",\"category\":\"c\",\"role\":\"context\","
 	"\"domain\":\"system\",\"kind\":\"fact\",\"match\":[{\"literal\":\"Sending process \","
 	"\"pattern\":\"Sending process (?<pid>\\\\d+) closing\"}]},"
+	"{\"id\":\"rank-map\",\"title\":\"t\",\"category\":\"c\",\"role\":\"context\","
+	"\"domain\":\"system\",\"kind\":\"sign\",\"match\":[{\"literal\":\"Init COMPLETE\","
+	"\"pattern\":\"rank (?<pg_rank>\\\\d+) - Init COMPLETE\"}]},"
 	"{\"id\":\"leak\",\"title\":\"t\",\"category\":\"c\",\"role\":\"noise\",\"domain\":"
 	"\"user\","
 	"\"match\":[{\"literal\":\"can leak resources\",\"pattern\":\"can leak resources\"}]},"
@@ -57,7 +60,7 @@ static struct world *world_create(void)
 	w->catalog = ff_catalog_create();
 	ck_assert_msg(!ff_catalog_add(w->catalog, "test.json", FF_STR(catalog_json), &err), "%s",
 		err.text);
-	ck_assert_int_eq(ff_catalog_seal(w->catalog, NULL, &err), 0);
+	ck_assert_int_eq(ff_catalog_seal(w->catalog, "0", &err), 0);
 	w->matcher = ff_matcher_create(w->catalog);
 	w->digest = (struct ff_digest){w->catalog, w->matcher, w->counts};
 	return w;
@@ -832,6 +835,23 @@ START_TEST(facts_do_not_crowd_out_faults)
 }
 END_TEST
 
+/* A healthy program may print its communicators for ever: one row, whatever they hold. */
+START_TEST(signs_are_one_event_a_lane)
+{
+	struct source src = source_create();
+	for (unsigned i = 0; i < 300; i++) {
+		say(&src, "node-0:1:2 [0] NCCL INFO comm 0x%x rank %u - Init COMPLETE\n", i * 77, i);
+		say(&src, "step %u loss 2\n", i);
+	}
+	ck_assert_uint_eq(src.s->nevents, 1);
+	ck_assert_uint_eq(src.s->events[0].count, 300);
+	ck_assert(ff_str_eqz(ff_event_field(&src.s->events[0], FF_F_pg_rank), "0"));
+	say(&src, "[rank3]: node-0:1:2 [0] NCCL INFO comm 0x5 rank 3 - Init COMPLETE\n");
+	ck_assert_uint_eq(src.s->nevents, 2);
+	source_finish(&src);
+}
+END_TEST
+
 START_TEST(repeats_fold_until_progress)
 {
 	struct source src = source_create();
@@ -1111,6 +1131,7 @@ static Suite *suite(void)
 	t = tcase("caps");
 	tcase_add_loop_test(t, first_and_last_events_of_a_lane_stay, 0, 4);
 	tcase_add_test(t, facts_do_not_crowd_out_faults);
+	tcase_add_test(t, signs_are_one_event_a_lane);
 	tcase_add_test(t, repeats_fold_until_progress);
 	tcase_add_loop_test(t, events_of_one_record_are_capped, 0, 3);
 	tcase_add_test(t, lanes_are_capped);
