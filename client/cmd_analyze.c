@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-extern const struct ff_embedded ff_catalog_files[];
-extern const size_t ff_catalog_files_count;
 
 struct analyze {
 	bool json, exit_status;
@@ -73,7 +71,7 @@ static int analyze(const struct analyze *a, char *const *paths, size_t n)
 	struct ff_runs runs;
 	struct ff_buf out = {0};
 	int partly = CLIENT_OK;
-	if (ff_catalog_load(ff_catalog_files, ff_catalog_files_count, &catalog, &err) < 0) {
+	if (ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256, &catalog, &err) < 0) {
 		return client_fail(CLIENT_INTERNAL, err.text, NULL);
 	}
 	ff_runs_init(&runs, catalog);

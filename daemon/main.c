@@ -16,8 +16,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-extern const struct ff_embedded ff_catalog_files[];
-extern const size_t ff_catalog_files_count;
 
 #define EXIT_USAGE 64
 #define EXIT_INTERNAL 70
@@ -238,7 +236,7 @@ static int run(const struct config *config)
 		ff_log_error("main", "%s", err.text);
 		return EXIT_IO;
 	}
-	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, &d->catalog, &err);
+	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256, &d->catalog, &err);
 	if (r < 0) {
 		ff_log_error("main", "%s", err.text);
 		close(p.lock);

@@ -1,4 +1,4 @@
-/* A file compiled into the program by schema/embed.py: its name, its bytes, its SHA-256. */
+/* A file compiled into the program by schema/embed.py: its name, its bytes. */
 #pragma once
 
 #include <stddef.h>
@@ -7,5 +7,4 @@ struct ff_embedded {
 	const char *name;          /* file name without folder */
 	const unsigned char *data; /* not NUL-terminated */
 	size_t len;                /* bytes */
-	const char *sha256;        /* 64 hex digits */
 };

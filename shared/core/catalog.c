@@ -14,12 +14,6 @@
 #define LITERAL_LEAST 4u
 #define LITERAL_MOST 255u
 
-struct sha256 {
-	uint32_t h[8];
-	unsigned char block[64];
-	uint64_t len;
-};
-
 /* What is known of one fault id. */
 struct fault {
 	uint32_t ntexts;
@@ -33,107 +27,8 @@ struct ff_catalog {
 	pcre2_compile_context *ctx;
 	struct ff_map faults; /* id -> struct fault, of the arena */
 	struct ff_scan *scan;
-	struct sha256 sha;
 	const char *hash;
 };
-
-/* ---- SHA-256 (FIPS 180-4): only to name a catalogue */
-
-/* clang-format off */
-static const uint32_t sha256_k[64] = {
-	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
-	0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
-	0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
-	0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
-	0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
-	0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
-	0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
-	0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
-	0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-};
-/* clang-format on */
-
-static uint32_t rotate(uint32_t x, unsigned n)
-{
-	return x >> n | x << (32 - n);
-}
-
-static void sha256_init(struct sha256 *s)
-{
-	static const uint32_t first[8] = {
-		0x6a09e667,
-		0xbb67ae85,
-		0x3c6ef372,
-		0xa54ff53a,
-		0x510e527f,
-		0x9b05688c,
-		0x1f83d9ab,
-		0x5be0cd19,
-	};
-	memcpy(s->h, first, sizeof first);
-	s->len = 0;
-}
-
-static void sha256_block(struct sha256 *s)
-{
-	uint32_t w[64];
-	uint32_t v[8];
-	for (unsigned i = 0; i < 16; i++) {
-		const unsigned char *b = s->block + 4 * (size_t)i;
-		w[i] = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-	}
-	for (unsigned i = 16; i < 64; i++) {
-		uint32_t a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
-		uint32_t b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
-		w[i] = w[i - 16] + a + w[i - 7] + b;
-	}
-	memcpy(v, s->h, sizeof v);
-	for (unsigned i = 0; i < 64; i++) {
-		uint32_t e = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-		uint32_t t1 = v[7] + e + ((v[4] & v[5]) ^ (~v[4] & v[6])) + sha256_k[i] + w[i];
-		uint32_t a = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-		uint32_t t2 = a + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-		memmove(v + 1, v, 7 * sizeof *v);
-		v[4] += t1;
-		v[0] = t1 + t2;
-	}
-	for (unsigned i = 0; i < 8; i++) {
-		s->h[i] += v[i];
-	}
-}
-
-static void sha256_add(struct sha256 *s, struct ff_str bytes)
-{
-	while (bytes.n) {
-		size_t at = (size_t)(s->len % 64);
-		size_t n = bytes.n < 64 - at ? bytes.n : 64 - at;
-		memcpy(s->block + at, bytes.p, n);
-		s->len += n;
-		bytes = ff_str_skip(bytes, n);
-		if (s->len % 64 == 0) {
-			sha256_block(s);
-		}
-	}
-}
-
-static void sha256_hex(struct sha256 *s, char ret[65])
-{
-	static const char zeros[64] = {0};
-	unsigned char bits[8];
-	for (unsigned i = 0; i < 8; i++) {
-		bits[i] = (unsigned char)(s->len * 8 >> (56 - 8 * i));
-	}
-	size_t at = (size_t)(s->len % 64);
-	sha256_add(s, FF_STR("\x80"));
-	sha256_add(s, ff_str_n(zeros, at < 56 ? 55 - at : 119 - at));
-	sha256_add(s, ff_str_n(bits, sizeof bits));
-	for (unsigned i = 0; i < 64; i++) {
-		ret[i] = "0123456789abcdef"[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
-	}
-	ret[64] = '\0';
-}
 
 /* ---- life */
 
@@ -143,7 +38,6 @@ struct ff_catalog *ff_catalog_create(void)
 	c->ctx = pcre2_compile_context_create(NULL);
 	assert(c->ctx);
 	pcre2_set_newline(c->ctx, PCRE2_NEWLINE_LF);
-	sha256_init(&c->sha);
 	return c;
 }
 
@@ -502,7 +396,6 @@ int ff_catalog_add(struct ff_catalog *c, const char *file, struct ff_str json, s
 	if (!doc) {
 		return ff_err_set(err, FF_EJSON, "%s: %s", file, why.text);
 	}
-	sha256_add(&c->sha, json);
 	const struct ff_json_node *root = ff_json_root(doc);
 	struct place at = {.file = file, .err = err};
 	int r = 0;
@@ -520,7 +413,6 @@ int ff_catalog_add(struct ff_catalog *c, const char *file, struct ff_str json, s
 
 int ff_catalog_seal(struct ff_catalog *c, const char *sha256, struct ff_err *err)
 {
-	char hex[65];
 	assert(!c->scan);
 	if (c->ntexts > UINT32_MAX / 2) {
 		return ff_err_set(err, FF_ELIMIT, "the catalogue has too many texts");
@@ -533,23 +425,19 @@ int ff_catalog_seal(struct ff_catalog *c, const char *sha256, struct ff_err *err
 		ff_scan_add(c->scan, ff_record_openers[i], (uint32_t)(c->ntexts + i));
 	}
 	ff_scan_seal(c->scan);
-	if (!sha256) {
-		sha256_hex(&c->sha, hex);
-		sha256 = hex;
-	}
 	c->hash = ff_arena_fmt(&c->arena, "sha256:%s", sha256);
 	return 0;
 }
 
-int ff_catalog_load(
-	const struct ff_embedded *files, size_t n, struct ff_catalog **ret, struct ff_err *err)
+int ff_catalog_load(const struct ff_embedded *files, size_t n, const char *sha256,
+	struct ff_catalog **ret, struct ff_err *err)
 {
 	struct ff_catalog *c = ff_catalog_create();
 	int r = 0;
 	for (size_t i = 0; i < n && !r; i++) {
 		r = ff_catalog_add(c, files[i].name, ff_str_n(files[i].data, files[i].len), err);
 	}
-	r = r ? r : ff_catalog_seal(c, NULL, err);
+	r = r ? r : ff_catalog_seal(c, sha256, err);
 	if (r) {
 		ff_catalog_destroy(c);
 		return r;

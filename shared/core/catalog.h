@@ -55,12 +55,16 @@ void ff_catalog_destroy(struct ff_catalog *c);
 /* Adds one document: an array of entries. Returns 0, or FF_EJSON, FF_ESCHEMA, FF_EREGEX with file
  * and entry in err; the catalogue is then good for nothing but destroy. */
 int ff_catalog_add(struct ff_catalog *c, const char *file, struct ff_str json, struct ff_err *err);
-/* No more documents: builds the scanner. sha256 (hex digits) becomes the catalogue's name; NULL:
- * that of all documents' bytes in order of loading, as `cat FILE... | sha256sum` shows it. */
+/* No more documents: builds the scanner. sha256 (hex digits) becomes the catalogue's name. */
 int ff_catalog_seal(struct ff_catalog *c, const char *sha256, struct ff_err *err);
-/* create + add of each + seal, of what was compiled in. */
-int ff_catalog_load(const struct ff_embedded *files, size_t n, struct ff_catalog **ret,
-		    struct ff_err *err);
+/* create + add of each + seal. Returns 0 and *ret, or what add returned. */
+int ff_catalog_load(const struct ff_embedded *files, size_t n, const char *sha256,
+	struct ff_catalog **ret, struct ff_err *err);
+/* What was compiled in (schema/embed.py); its hash is what `cat shared/catalog/FILE... | sha256sum`
+ * shows for the files in the order of shared/meson.build. */
+extern const struct ff_embedded ff_catalog_files[];
+extern const size_t ff_catalog_files_count;
+extern const char ff_catalog_files_sha256[];
 
 const struct ff_scan *ff_catalog_scan(const struct ff_catalog *c); /* texts, then openers */
 size_t ff_catalog_ntexts(const struct ff_catalog *c);

@@ -100,7 +100,7 @@ START_TEST(entries_are_read)
 	int r;
 	struct ff_catalog *c = load(json, &err, &r);
 	ck_assert_msg(!r, "%s", err.text);
-	ck_assert_int_eq(ff_catalog_seal(c, NULL, &err), 0);
+	ck_assert_int_eq(ff_catalog_seal(c, "0", &err), 0);
 	ck_assert_uint_eq(ff_catalog_ntexts(c), 5);
 	const struct ff_text *t = ff_catalog_text(c, 1);
 	ck_assert_str_eq(t->name, "a/2");
@@ -152,7 +152,7 @@ START_TEST(the_scan_knows_texts_and_openers)
 	int r;
 	struct ff_catalog *c = load(ENTRY(""), &err, &r);
 	ck_assert_int_eq(r, 0);
-	ck_assert_int_eq(ff_catalog_seal(c, NULL, &err), 0);
+	ck_assert_int_eq(ff_catalog_seal(c, "0", &err), 0);
 	struct seen seen = {.c = c};
 	ff_scan_run(ff_catalog_scan(c), text, sizeof text - 1, on_mark, &seen);
 	ck_assert_uint_eq(seen.texts, 1);
@@ -161,33 +161,12 @@ START_TEST(the_scan_knows_texts_and_openers)
 }
 END_TEST
 
-/* Documents of 55, 56, 63, 64 and 119 bytes end at each edge of SHA-256's blocks. */
-static const struct {
-	size_t len;
-	const char *hash;
-} hashes[] = {
-	{2, "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},
-	{55, "sha256:47d9c4438cc4e2c71182b0876554fdedfa476b2096728a5b436660c65e82733b"},
-	{56, "sha256:e849b0f816bab0d379f6ab0bb32f4d1dfe6c169a6990ed23f8d492fcc0daccee"},
-	{63, "sha256:062b8a933a4e601c0c1847c70f37ab68ead3f742face9f07eb4f55de42f59324"},
-	{64, "sha256:cc6d14d7d111b7daaced4d1bcb8fe2fa91d74911b0e1ea500c49563471c1c8c8"},
-	{119, "sha256:1c84539726c25d2bac62a509d31416623b95f0e94ffec0062d5f69d9b151906e"},
-};
-
-START_TEST(a_catalogue_is_named_by_its_bytes)
+START_TEST(a_catalogue_is_named_by_its_hash)
 {
-	unsigned char json[128];
+	struct ff_embedded files[1] = {{"a.json", (const unsigned char *)"[]", 2}};
 	struct ff_err err = {0};
-	memset(json, ' ', sizeof json);
-	json[0] = '[';
-	json[hashes[_i].len - 1] = ']';
-	struct ff_embedded files[2] = {{"a.json", json, hashes[_i].len, "x"}};
 	struct ff_catalog *c = NULL;
-	ck_assert_int_eq(ff_catalog_load(files, 1, &c, &err), 0);
-	ck_assert_str_eq(ff_catalog_hash(c), hashes[_i].hash);
-	ff_catalog_destroy(c);
-	c = ff_catalog_create();
-	ck_assert_int_eq(ff_catalog_seal(c, "abc", &err), 0);
+	ck_assert_int_eq(ff_catalog_load(files, 1, "abc", &c, &err), 0);
 	ck_assert_str_eq(ff_catalog_hash(c), "sha256:abc");
 	ff_catalog_destroy(c);
 }
@@ -196,12 +175,12 @@ END_TEST
 START_TEST(a_bad_file_fails_the_load)
 {
 	struct ff_embedded files[2] = {
-		{"good.json", (const unsigned char *)"[]", 2, "x"},
-		{"bad.json", (const unsigned char *)"[", 1, "x"},
+		{"good.json", (const unsigned char *)"[]", 2},
+		{"bad.json", (const unsigned char *)"[", 1},
 	};
 	struct ff_catalog *c = NULL;
 	struct ff_err err = {0};
-	ck_assert_int_eq(ff_catalog_load(files, 2, &c, &err), FF_EJSON);
+	ck_assert_int_eq(ff_catalog_load(files, 2, "0", &c, &err), FF_EJSON);
 	ck_assert_ptr_null(c);
 	ck_assert(strstr(err.text, "bad.json"));
 	ff_catalog_destroy(NULL);
@@ -216,8 +195,7 @@ static Suite *suite(void)
 		t, bad_documents_are_refused, 0, (int)(sizeof bad_cases / sizeof bad_cases[0]));
 	tcase_add_test(t, entries_are_read);
 	tcase_add_test(t, the_scan_knows_texts_and_openers);
-	tcase_add_loop_test(
-		t, a_catalogue_is_named_by_its_bytes, 0, (int)(sizeof hashes / sizeof hashes[0]));
+	tcase_add_test(t, a_catalogue_is_named_by_its_hash);
 	tcase_add_test(t, a_bad_file_fails_the_load);
 	suite_add_tcase(s, t);
 	return s;
