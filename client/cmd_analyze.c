@@ -71,7 +71,9 @@ static int analyze(const struct analyze *a, char *const *paths, size_t n)
 	struct ff_runs runs;
 	struct ff_buf out = {0};
 	int partly = CLIENT_OK;
-	if (ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256, &catalog, &err) < 0) {
+	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256,
+				&catalog, &err);
+	if (r < 0) {
 		return client_fail(CLIENT_INTERNAL, err.text, NULL);
 	}
 	ff_runs_init(&runs, catalog);

@@ -125,18 +125,40 @@ int files_add(struct files *f, const char *path, size_t index)
 	return CLIENT_OK;
 }
 
-/* Files of equal names: the whole path tells them apart. */
+static void use_path(struct files_item *it)
+{
+	free(it->name);
+	it->name = ff_xstrdup(it->path);
+}
+
+/* A file that was given twice is read once. */
+static void drop_repeats(struct files *f)
+{
+	struct ff_map seen = {0};
+	for (size_t i = 0; i < f->n; i++) {
+		struct files_item *it = &f->v[i];
+		if (ff_map_put(&seen, ff_str_z(it->path ? it->path : "-"), it)) {
+			it->name[0] = '\0';
+		}
+	}
+	ff_map_finish(&seen);
+}
+
+/* Files of equal names below different PATHs: the whole path tells them apart. */
 static void name_apart(struct files *f)
 {
 	struct ff_map seen = {0};
 	for (size_t i = 0; i < f->n; i++) {
 		struct files_item *it = &f->v[i];
-		struct files_item *other =
-			it->name[0] ? ff_map_put(&seen, ff_str_z(it->name), it) : NULL;
-		if (other && other->folder != it->folder && it->path) {
-			free(it->name);
-			it->name = ff_xstrdup(it->path);
-			(void)ff_map_put(&seen, ff_str_z(it->name), it);
+		struct files_item *other = NULL;
+		if (it->name[0]) {
+			other = ff_map_put(&seen, ff_str_z(it->name), it);
+		}
+		if (other && other->folder != it->folder && it->path && other->path) {
+			use_path(it);
+			if (strcmp(other->name, other->path) != 0) {
+				use_path(other);
+			}
 		}
 	}
 	ff_map_finish(&seen);
@@ -282,6 +304,7 @@ static void drop_copies(struct files *f)
 
 void files_settle(struct files *f)
 {
+	drop_repeats(f);
 	drop_copies(f);
 	set_nodes(f);
 	name_apart(f);

@@ -392,7 +392,7 @@ static void take_welcome(struct forward *f, struct sender *s, const struct ff_na
 		/* it has more than there is: the file was cut, what it holds now is another life */
 		s->generation++;
 		make_source(s);
-		disconnect(f, s, "");
+		disconnect(f, s, NULL);
 		s->again = 0;
 		return;
 	}

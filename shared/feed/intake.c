@@ -613,7 +613,11 @@ void ff_intake_end(struct ff_intake *in, ff_usec now_us)
 	}
 	bool complete = in->dialect != FF_DIALECT_NATIVE || in->o.offline;
 	for (size_t i = 0; i < in->nstreams; i++) {
-		if (!in->streams[i].ended) {
+		const struct ff_intake_stream *st = &in->streams[i];
+		/* one that ended before, and of which nothing more came, stays so */
+		bool stays = st->ended || (st->stream && st->stream->state == FF_STREAM_ENDED &&
+			!in->held[i].word.len);
+		if (!stays) {
 			ff_intake_end_stream(in, i, complete, FF_TIME_NONE);
 		}
 	}
