@@ -52,8 +52,8 @@ static uint64_t fingerprint_of(const char *fault, struct ff_str text)
 
 /* Faults fold by what they say, numbers aside, and the rank they speak of; exits and facts only
  * if all their fields are the same: the pids of "Sending process N closing signal" are what those
- * lines are for. A sign is what a healthy process prints about itself, however often: the first of a
- * lane is kept with its fields, the others are counted. */
+ * lines are for. A sign is what a healthy process prints about itself, however often: the first of
+ * a lane is kept with its fields, the others are counted. */
 static struct ff_lane_event key_of(const struct ff_event *e)
 {
 	bool fault = e->kind == FF_EVENT_FAULT && e->role != FF_ROLE_CONTEXT;

@@ -840,7 +840,8 @@ START_TEST(signs_are_one_event_a_lane)
 {
 	struct source src = source_create();
 	for (unsigned i = 0; i < 300; i++) {
-		say(&src, "node-0:1:2 [0] NCCL INFO comm 0x%x rank %u - Init COMPLETE\n", i * 77, i);
+		say(&src, "node-0:1:2 [0] NCCL INFO comm 0x%x rank %u - Init COMPLETE\n", i * 77,
+			i);
 		say(&src, "step %u loss 2\n", i);
 	}
 	ck_assert_uint_eq(src.s->nevents, 1);

@@ -1,0 +1,1 @@
+"""What the system tests share: a daemon to start and kill, senders, generated jobs."""
