@@ -16,8 +16,7 @@
 
 #define CONNECTIONS 200u
 #define IDLE_SECONDS 30u
-#define DISCARD_MAX \
-	(16u * 1024u * 1024u)      /* of a body that is too large; then the connection goes */
+#define DISCARD_MAX 16777216       /* bytes of a body that is too large; then the connection goes */
 #define DRAIN_MS 20                /* between two looks at what a POST waits for */
 #define QUIET_US ((ff_usec)500000) /* nothing came for so long: the last lines have come */
 #define COMMIT_US (30 * FF_SECOND) /* an answer waits for its commit no longer */

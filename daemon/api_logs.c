@@ -165,8 +165,7 @@ static void read_file(struct wanted *w)
 static void put_line(struct ff_jw *w, const struct wanted *of, struct lines_one *line)
 {
 	if (of->path) {
-		(void)ff_mask(
-			line->text, line->len); /* what came over the network is masked already */
+		(void)ff_mask(line->text, line->len); /* others were masked as they came */
 	}
 	ff_jw_open(w, '{');
 	ff_jw_kstrz(w, "stream", of->key);

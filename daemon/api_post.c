@@ -67,6 +67,11 @@ static struct ff_run *make_run(
 	struct ff_str name;
 	bool named = named_run(doc, &name);
 	struct ff_run *run = NULL;
+	const struct ff_run *latest = ff_map_get(&r->d->runs.latest, ff_str_z(r->parts[2]));
+	if (latest && !request_may(r, latest)) { /* nor a further run of it */
+		request_problem(r, 403, "job \"%s\" belongs to another user", r->parts[2]);
+		return NULL;
+	}
 	int e = ff_runs_resolve(&r->d->runs, ff_str_z(r->parts[2]), named ? &name : NULL, NULL,
 		cause, clock_wall(), &run, &err);
 	if (e < 0) {
@@ -92,11 +97,6 @@ static bool claim(struct request *r, struct ff_run *run)
 
 static void start(struct request *r, const struct ff_json_node *doc)
 {
-	const struct ff_run *latest = ff_map_get(&r->d->runs.latest, ff_str_z(r->parts[2]));
-	if (latest && !request_may(r, latest)) {
-		request_problem(r, 403, "job \"%s\" belongs to another user", r->parts[2]);
-		return;
-	}
 	struct ff_run *run = make_run(r, doc, FF_RUN_START);
 	if (!run || !claim(r, run)) {
 		return;

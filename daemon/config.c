@@ -69,8 +69,8 @@ void config_help(struct ff_buf *out)
 		"Runs in the foreground; SIGTERM ends it.\n\n");
 	ff_option_help(t, OPTIONS, out);
 	ff_buf_addz(out,
-		"\nExit status: 0 ended as asked, 64 bad option or configuration, 70 internal "
-		"error, 74 store or socket.\n");
+		"\nExit status: 0 ended as asked, 1 the store failed for 30 s, 64 bad option or\n"
+		"configuration, 70 internal error, 74 store, socket or file.\n");
 }
 
 void config_print(const struct config *c, struct ff_buf *out)

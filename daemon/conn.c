@@ -44,11 +44,13 @@ struct conn {
 	bool ended;      /* its intake was told the end */
 	bool peer_ended; /* nothing more comes from the peer */
 	bool shut;       /* all that was written is out */
+	bool behind;     /* the peer sends again what is stored: see is_behind */
 	uint64_t id;
 	struct ff_intake *intake;
 	char peer[80];
 	int64_t uid;                             /* of the peer; -1: not known */
-	ff_usec begun_us, acked_us, deadline_us; /* the loop's time */
+	ff_usec begun_us;                        /* the loop's time, of its first byte */
+	ff_usec acked_us, deadline_us;           /* likewise */
 	uint64_t marked;                         /* control objects told to the ledger */
 	uint64_t stored;                         /* of them committed */
 	uint64_t acked;                          /* of them acknowledged */
@@ -211,10 +213,19 @@ static void leave(struct conn *c)
 
 /* ---- acks */
 
-static bool is_changed(const struct ff_intake_stream *s, uint64_t resume, uint64_t done,
-	const struct stream_state *ss)
+/* A native peer begins at `resume` and sends again what is stored behind it. Until that has come no
+ * ack is sent: it would say less than an earlier one, or speak of what did not come this time. */
+static bool is_behind(const struct conn *c)
 {
-	return s->stream && (ss->acked_resume != resume || ss->acked_done != done);
+	size_t n;
+	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
+	for (size_t i = 0; i < n && conn_is_native(c); i++) {
+		const struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
+		if (ss && streams[i].pos < ss->done) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* One line (JSON Lines: one for each stream) with what is committed by now. */
@@ -222,6 +233,10 @@ static void send_ack(struct conn *c)
 {
 	size_t n;
 	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
+	c->behind = is_behind(c);
+	if (c->behind) {
+		return;
+	}
 	uint64_t *resume = ff_xcalloc(n + 1, sizeof *resume);
 	uint64_t *done = ff_xcalloc(n + 1, sizeof *done);
 	bool changed = c->stored != c->acked;
@@ -230,7 +245,8 @@ static void send_ack(struct conn *c)
 		if (ss) {
 			resume[i] = ss->resume;
 			done[i] = ss->done;
-			changed = changed || is_changed(&streams[i], resume[i], done[i], ss);
+			changed = changed || ss->acked_resume != resume[i] ||
+				ss->acked_done != done[i];
 			ss->acked_resume = resume[i];
 			ss->acked_done = done[i];
 		}
@@ -329,9 +345,9 @@ static void on_opened(void *ud, struct ff_run *run, struct ff_stream *s)
 	struct conn *c = ud;
 	struct stream_state *ss = ledger_stream(c->server->d->ledger, run, s);
 	take_over(c, ss);
-	/* what the welcome says is known to the peer */
-	ss->acked_resume = ss->resume;
-	ss->acked_done = ss->done;
+	/* nothing of it was acknowledged on this connection */
+	ss->acked_resume = ss->acked_done = UINT64_MAX;
+	c->behind = c->behind || ff_stream_resume(s) < ss->done;
 	if (ss->run->owner < 0 && c->uid >= 0) {
 		ss->run->owner = c->uid;
 		run->dirty = true;
@@ -432,10 +448,23 @@ static void look_for_facts(struct conn *c)
 	}
 }
 
+/* Bytes that are stored already make no commit, whose end would make an ack. */
+static void catch_up(struct conn *c)
+{
+	c->behind = is_behind(c);
+	if (!c->behind) {
+		conn_committed(c);
+		server_need_timer(c->server);
+	}
+}
+
 static void after_feed(struct conn *c)
 {
 	uint64_t controls = ff_intake_controls(c->intake);
 	look_for_facts(c);
+	if (c->behind) {
+		catch_up(c);
+	}
 	if (controls != c->marked) {
 		c->marked = controls;
 		ledger_mark(c->server->d->ledger, c->id, controls);
@@ -494,6 +523,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	if (n > 0) {
+		c->begun_us = c->bytes ? c->begun_us : loop_now(c);
 		c->bytes += (uint64_t)n;
 		ff_intake_feed(c->intake, buf->base, (size_t)n, clock_wall());
 		after_feed(c);
@@ -607,7 +637,6 @@ void conn_accept(struct server *server, uv_stream_t *listener, bool tcp)
 		return;
 	}
 	c->h.handle.data = c;
-	c->begun_us = loop_now(c);
 	link_conn(c);
 	if (uv_accept(listener, &c->h.stream) < 0) {
 		conn_close(c);

@@ -481,7 +481,8 @@ static void take(struct ledger *l, struct batch *b)
 		const struct row_stream *row = &b->streams[i];
 		struct ff_run *run = l->d->runs.runs[row->run - 1];
 		struct stream_state *ss = run->job->streams[row->number - 1]->user;
-		ss->done = row->fed;
+		/* what is sent again after a restart was stored before */
+		ss->done = row->fed > ss->done ? row->fed : ss->done;
 		ss->resume = row->resume;
 		if (ss->conn) {
 			conn_committed(ss->conn);

@@ -236,7 +236,8 @@ static int run(const struct config *config)
 		ff_log_error("main", "%s", err.text);
 		return EXIT_IO;
 	}
-	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256, &d->catalog, &err);
+	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256,
+		&d->catalog, &err);
 	if (r < 0) {
 		ff_log_error("main", "%s", err.text);
 		close(p.lock);

@@ -462,8 +462,7 @@ static struct tail_file *open_new(struct tail *t, const struct files_notice *n)
 		return NULL;
 	}
 	struct stream_state *ss = ledger_stream(t->d->ledger, run, s);
-	if (ss->tail) { /* its source says this file, which is another one: nobody's fault but ours
-			 */
+	if (ss->tail) { /* the store lacks what would tell two generations apart */
 		tail_file_destroy(f);
 		return NULL;
 	}

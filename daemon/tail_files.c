@@ -430,6 +430,14 @@ static void look_at_file(struct files *f, struct root *root, int dir, const char
 	const char *path, const struct stat *st)
 {
 	struct file *file = find_file(f, st->st_dev, st->st_ino);
+	if (!S_ISREG(st->st_mode)) {
+		/* not opened even for a look: to open a pipe lets its writer in, to close it again
+		 * kills that one; a device may do anything */
+		if (!S_ISLNK(st->st_mode)) {
+			count(f, &f->status.refused);
+		}
+		return;
+	}
 	if (!file) {
 		add_file(f, root, dir, name, path);
 		return;
