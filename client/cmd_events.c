@@ -13,7 +13,7 @@ struct events {
 	char *role;
 	struct print_table table;
 	struct ff_buf out;
-	int64_t number;
+	size_t shown;
 };
 
 /* Arrived, else captured, else claimed, with the clock's initial in front where it is not arrived.
@@ -49,14 +49,15 @@ static bool take(void *ud, const struct ff_json_node *item)
 	static const char *const plain[] = {"rank", "role", "fault", "id"};
 	struct events *e = ud;
 	struct ff_buf b = {0};
-	e->number++;
+	e->shown++;
 	if (e->json) {
 		ff_json_render(item, &b);
-		ff_buf_addf(&e->out, "%s%s", e->number > 1 ? ",\n" : "", b.p);
+		ff_buf_addf(&e->out, "%s%s", e->shown > 1 ? ",\n" : "", b.p);
 		ff_buf_finish(&b);
 		return true;
 	}
-	ff_buf_addf(&b, "%lld", (long long)e->number);
+	/* of the whole list, not of the part that is shown: `logs --around` takes it */
+	print_member(&b, item, "number");
 	print_cell(&e->table, &b);
 	add_time(&b, item);
 	print_cell(&e->table, &b);
@@ -92,7 +93,7 @@ static int list(struct events *e, const char *job)
 	if (!status) {
 		if (e->json) {
 			ff_buf_addz(&e->out, "],\"next\":null}\n");
-		} else if (e->number) {
+		} else if (e->shown) {
 			print_rows(&e->table, &e->out);
 		} else {
 			ff_buf_addz(&e->out, "no events\n");

@@ -253,6 +253,7 @@ static void feed_chunk(struct ff_intake *in, struct ff_intake_stream *st, uint64
 	}
 	if (s->state != FF_STREAM_OPEN && offset + data.n > fed) {
 		ff_stream_reopen(s);
+		st->ended = false; /* more came behind its end: the close ends it again */
 	}
 	ff_job_feed(st->run->job, s, &c);
 	give_text(in, st, &c, fed < offset + data.n ? fed : offset + data.n);
