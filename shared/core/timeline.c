@@ -8,7 +8,7 @@
 #define RANKS_IN_TEXT 4096 /* ranks of one list that are kept; a longer list is kept in part */
 #define ONE_NODE_RANKS 16  /* a larger world is not taken for one node without a word about it */
 #define HABIT_STEPS 4      /* progress lines that make a habit */
-#define STALL_MIN (120 * FF_SECOND) /* design 7: max(120 s, 10 x its own cadence) */
+#define STALL_MIN (120 * FF_SECOND) /* shared/README.md 7: max(120 s, 10 x its own cadence) */
 
 struct restart { /* from this offset on, the stream speaks of this attempt */
 	uint64_t offset;
@@ -501,7 +501,7 @@ static void resolve(struct ff_timeline *t, struct ff_sighting *s)
 	if (e->kind == FF_EVENT_EXIT || is_sender(s)) {
 		s->rank = rank_of_text(t, s);
 	} else if (s->nnamed == 1 && ff_event_field(e, FF_F_failed_ranks).n) {
-		/* "(RANK 3)", dict_keys([3]): the text says whose fault it is (lessons 33, 36). */
+		/* "(RANK 3)", dict_keys([3]): the text says whose fault it is. */
 		s->rank = s->named[0];
 	} else if (e->role == FF_ROLE_PRIMARY &&
 		rank_fits(t, ff_event_int(e, FF_F_rank, FF_UNKNOWN))) {
@@ -745,6 +745,37 @@ static bool single_node(const struct ff_timeline *t)
 	return t->nnodes <= 1 && agents <= 1 && mixed <= 1 && small;
 }
 
+/* The one global rank that torch itself prints in a rank's own file ("[rank42]: ", "[rank42]:[E"):
+ * torchrun's tree names files by local rank only, so with several nodes nothing else tells. */
+static int32_t printed_rank(const struct ff_stream *s)
+{
+	int64_t rank = FF_UNKNOWN;
+	for (size_t i = 0; i < s->nlanes; i++) {
+		struct ff_tag tag = s->lanes[i]->tag;
+		if (tag.kind != FF_TAG_GLOBAL) {
+			continue;
+		}
+		if (rank != FF_UNKNOWN && rank != tag.value) {
+			return FF_UNKNOWN;
+		}
+		rank = tag.value;
+	}
+	return rank >= 0 && rank < FF_RANKS_MAX ? (int32_t)rank : FF_UNKNOWN;
+}
+
+static void learn_printed_ranks(struct ff_timeline *t)
+{
+	for (size_t i = 0; i < t->nstreams; i++) {
+		const struct ff_stream *s = t->streams[i];
+		const struct ff_origin *o = &s->origin;
+		if (o->kind == FF_STREAM_RANK && o->rank == FF_UNKNOWN &&
+			o->local_rank != FF_UNKNOWN) {
+			put_local(t, place_of(s), o->attempt != FF_UNKNOWN ? o->attempt : 0,
+				o->local_rank, printed_rank(s));
+		}
+	}
+}
+
 static void learn_streams(struct ff_timeline *t)
 {
 	struct ff_timeline_maps *m = t->maps;
@@ -845,7 +876,8 @@ static void learn_pid(struct ff_timeline *t, const struct ff_sighting *s)
 	}
 }
 
-/* A run of one process, or of unknown size where nothing tells several apart (design 6.5). */
+/* A run of one process, or of unknown size where nothing tells several apart (shared/README.md
+ * 6.5). */
 static bool is_one_rank(const struct ff_timeline *t)
 {
 	static const char *const many[] = {
@@ -879,7 +911,7 @@ static bool is_one_rank(const struct ff_timeline *t)
 }
 
 /* A heterogeneous job's components are steps of jobs of their own ("4.0", "5.0"): there srun's task
- * numbers count within the component (formats-slurm24-mpi5.md 1.1). */
+ * numbers count within the component (SOURCES.md slurm-messages). */
 static void learn_steps(struct ff_timeline *t)
 {
 	struct ff_str first = {NULL, 0};
@@ -951,6 +983,7 @@ static void learn(struct ff_timeline *t)
 	for (size_t i = 0; i < t->nall; i++) {
 		learn_event(t, &t->all[i]);
 	}
+	learn_printed_ranks(t);
 	for (size_t i = 0; i < t->nall; i++) {
 		learn_pid(t, &t->all[i]);
 	}
@@ -1200,7 +1233,8 @@ static ff_usec lane_cadence(const struct ff_lane *l)
 	return 0;
 }
 
-/* design 7: progress that stopped for max(120 s, 10 x its cadence), by the daemon's clock. */
+/* shared/README.md 7: progress that stopped for max(120 s, 10 x its cadence), by the daemon's
+ * clock. */
 static bool is_stalled(const struct ff_timeline *t)
 {
 	ff_usec last = FF_TIME_NONE, cadence = 0;

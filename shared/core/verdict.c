@@ -406,7 +406,7 @@ static const struct ff_sighting *launcher_pick(const struct maker *m)
 	return NULL;
 }
 
-/* The first to say that an operation timed out has waited: healthy (lesson 2). */
+/* The first to say that an operation timed out has waited: healthy. */
 static const struct ff_sighting *first_waiter(const struct maker *m)
 {
 	const struct ff_sighting *first = NULL;
@@ -496,18 +496,25 @@ static void miss_ranks(struct maker *m, const char ***list, size_t *n, size_t *c
 	}
 }
 
+/* Somebody's own fault stands in a stream of several, and nothing says whose it is. */
+static bool has_unlabelled(const struct ff_timeline *t)
+{
+	for (size_t i = 0; i < t->nall && t->world != 1 && t->nranks > 1; i++) {
+		const struct ff_sighting *s = &t->all[i];
+		if (s->stream && s->stream->origin.kind == FF_STREAM_MIXED &&
+			s->rank == FF_UNKNOWN && s->attempt == t->attempt &&
+			s->ev->kind == FF_EVENT_FAULT && s->ev->role == FF_ROLE_PRIMARY &&
+			s->unrecovered && !s->ev->handled && !s->ev->quoted) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void miss_streams(struct maker *m, const char ***list, size_t *n, size_t *cap)
 {
-	bool unlabelled = false;
 	for (size_t i = 0; i < m->t->nstreams; i++) {
 		const struct ff_stream *s = m->t->streams[i];
-		for (size_t j = 0; j < s->nlanes; j++) {
-			unlabelled = unlabelled ||
-				(s->origin.kind == FF_STREAM_MIXED &&
-					s->lanes[j]->tag.kind == FF_TAG_NONE &&
-					s->lanes[j]->has_fault && m->t->world != 1 &&
-					m->t->nranks > 1);
-		}
 		if (*n < 96 && s->gap) {
 			*FF_ARR_ADD(*list, *n, *cap) =
 				ff_arena_fmt(arena_of(m), "a part of %s is missing", s->key);
@@ -517,7 +524,7 @@ static void miss_streams(struct maker *m, const char ***list, size_t *n, size_t 
 				ff_arena_fmt(arena_of(m), "the end of %s", s->key);
 		}
 	}
-	if (unlabelled) {
+	if (has_unlabelled(m->t)) {
 		*FF_ARR_ADD(*list, *n, *cap) = "faults without a rank: lines of several ranks are "
 					       "not told apart";
 	}
@@ -876,7 +883,7 @@ static bool decided(enum ff_verdict_kind k)
 }
 
 /* The last attempt's failure follows from an earlier one's where all it shows are reports about
- * connections: the addresses of the life before (lesson 38). */
+ * connections: the addresses of the life before. */
 static bool only_follows(const struct ff_finding *f)
 {
 	static const char *const stale[] = {"stale-rendezvous", "nccl-bootstrap", "store-timeout",

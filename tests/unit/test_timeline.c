@@ -153,6 +153,35 @@ START_TEST(a_pid_of_two_ranks_is_nobodys)
 }
 END_TEST
 
+/* torchrun's tree knows local ranks only: with two nodes the prefix that torch prints tells. */
+START_TEST(printed_ranks_of_files)
+{
+	static const struct world_stream files[] = {
+		{"a.1", FF_STREAM_RANK, FF_UNKNOWN, "node-a", 1, 0},
+		{"b.1", FF_STREAM_RANK, FF_UNKNOWN, "node-b", 1, 0},
+		{"c.1", FF_STREAM_RANK, FF_UNKNOWN, "node-c", 1, 0},
+	};
+	static const struct world_event events[] = {
+		{"a.1", 0, "gloo-peer-closed", "w", NULL, FF_TAG_GLOBAL, 1, 0},
+		{"b.1", 5, "gloo-peer-closed", "w", NULL, FF_TAG_GLOBAL, 3, 0},
+		{"b.1", 9, "index-error", "e", NULL, FF_TAG_NONE, 0, 0},
+		{"c.1", 5, "gloo-peer-closed", "w", NULL, FF_TAG_GLOBAL, 4, 0},
+		{"c.1", 6, "gloo-peer-closed", "w", NULL, FF_TAG_GLOBAL, 5, 0},
+		{"c.1", 9, "index-error", "e", NULL, FF_TAG_NONE, 0, 0},
+	};
+	struct world w;
+	world_init(&w, 6, "torchrun");
+	world_streams(&w, files, N(files));
+	world_events(&w, events, N(events));
+	struct ff_timeline t = build(&w);
+	ck_assert_int_eq(find(&t, "node-b/b.1@100")->rank, 3);
+	/* two ranks in one file: a relay's, so an untagged line is nobody's */
+	ck_assert_int_eq(find(&t, "node-c/c.1@200")->rank, FF_UNKNOWN);
+	ff_timeline_finish(&t);
+	world_finish(&w);
+}
+END_TEST
+
 START_TEST(a_record_with_a_failed_rank_is_all_that_ranks)
 {
 	static const struct world_event events[] = {
@@ -537,6 +566,7 @@ int main(void)
 	tcase_add_loop_test(tc, event_belongs_to, 0, N(whose));
 	tcase_add_test(tc, local_ranks_go_through_the_nodes_map);
 	tcase_add_test(tc, a_pid_of_two_ranks_is_nobodys);
+	tcase_add_test(tc, printed_ranks_of_files);
 	tcase_add_test(tc, a_record_with_a_failed_rank_is_all_that_ranks);
 	tcase_add_loop_test(tc, task_report_is_about, 0, N(task_reports));
 	tcase_add_test(tc, restarts_count_once_however_many_agents_tell);
