@@ -1,9 +1,9 @@
 /* catalog: the signatures, read from JSON once, never changed afterwards. (Includes PCRE2
  * inside.)
  *
- * In: documents in the form of design 6.6. Out: an immutable set with one scanner over all
- * literals. A signature is an entry; a *text* is one (literal, pattern) of it. Texts are numbered
- * per fault id in order of loading: "cuda-oom/1".
+ * In: documents in the form of shared/README.md 6.6. Out: an immutable set with one scanner
+ * over all literals. A signature is an entry; a *text* is one (literal, pattern) of it. Texts are
+ * numbered per fault id in order of loading: "cuda-oom/1".
  *
  * Ownership: everything returned is borrowed from the catalogue, which outlives all jobs.
  */

@@ -9,14 +9,16 @@
  *	unknown node        one a stream for each of them
  *
  * Claimed stamps are the last resort: only where no stamp came. c10's fraction is the monotonic
- * clock's (formats.md 2.1), so such a stamp is known to the second. Pure; memory is an arena's.
+ * clock's (SOURCES.md c10-logging), so such a stamp is known to the second. Pure; memory is an
+ * arena's.
  */
 #pragma once
 
 #include "core/stamp.h"
 
 /* How long a line may be on its way before it is stamped: torchrun's tee polls each 0.1 s
- * (formats.md 1.2). Lines of two streams that came closer together than this have no order. */
+ * (SOURCES.md torch-tail-prefix). Lines of two streams that came closer together than this have no
+ * order. */
 #define FF_TRANSIT ((ff_usec)100 * 1000)
 
 /* A time on some clock: it lies in [lo, hi]. */

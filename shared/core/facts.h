@@ -7,8 +7,9 @@
  * (id, key) that was contradicted counts once. Only at a cap does the order matter.
  *
  * Ids: `job@start`, `job@end`, `exit@ATTEMPT.RANK` (else `exit@NODE.PID`), `sign@...`.
- * Keys are those of the wire objects (design 6.2): world_size, launcher, nodes, exit_code, signal,
- * state, rank, node, pid, attempt, time, ... Values are kept as text; a time is in microseconds.
+ * Keys are those of the wire objects (shared/README.md 6.2): world_size, launcher, nodes,
+ * exit_code, signal, state, rank, node, pid, attempt, time, ... Values are kept as text; a time is
+ * in microseconds.
  *
  * Ownership: everything inside is owned by the facts; what getters return is borrowed.
  * Limits: FF_CONTROLS_MAX ids; FF_CLOCK_SAMPLES samples a node, those of least round trip;
@@ -90,8 +91,8 @@ ff_usec ff_control_time(const struct ff_control *c, enum ff_clock *ret_clock);
 /* Shorthands over job@start and job@end. */
 int32_t ff_facts_world(const struct ff_facts *f); /* FF_UNKNOWN if not told */
 bool ff_facts_ended(const struct ff_facts *f);    /* a job-end was told */
-/* Ended well (6.2): exit code 0 with COMPLETED, SUCCEEDED or no state, or none with one of these;
- * no signal. */
+/* Ended well (shared/README.md 6.2): exit code 0 with COMPLETED, SUCCEEDED or no state, or none
+ * with one of these; no signal. */
 bool ff_facts_ended_well(const struct ff_facts *f);
 /* job-end's state in upper case, NULL if none. Borrowed from arena a. */
 const char *ff_facts_state(const struct ff_facts *f, struct ff_arena *a);

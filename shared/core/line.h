@@ -9,8 +9,8 @@
  * Restart: `start` is the offset to go on from. A new splitter with start = pos = that offset, the
  * same number and in_skip hands out the same lines from there (stamps are those that then come).
  *
- * Tags: `[rank3]: ` and `[rank3]:[E...` global rank (torch's excepthook, c10 logger; formats.md
- * 2.1, 2.4), `[default3]:` local rank (torchrun --tee; 1.2), `3: ` task (srun --label; 6.1),
+ * Tags: `[rank3]: ` and `[rank3]:[E...` global rank (torch's excepthook, c10 logger), `[default3]:`
+ * local rank (torchrun --tee), `3: ` task (srun --label), all with their sources in SOURCES.md,
  * `[1,3]<stderr>:` global rank (Open MPI 4, 5), `[3] ` (hydra -prepend-rank), `(name pid=7) ` pid
  * (Ray, vLLM). Of stacked ones the innermost global rank wins, else the innermost; a launcher's own
  * number in front of a local rank counts its nodes and loses too. pdsh's `host: ` counts only in
@@ -51,7 +51,7 @@ static inline bool ff_tag_eq(struct ff_tag a, struct ff_tag b)
 const char *ff_tag_kind_name(enum ff_tag_kind kind);
 int ff_tag_kind_parse(struct ff_str name);
 
-/* The stamp that came with a line: at most one of the two is set (law 9). */
+/* The stamp that came with a line: at most one of the two is set (law 3). */
 struct ff_stamp {
 	ff_usec arrived;  /* or FF_TIME_NONE */
 	ff_usec captured; /* or FF_TIME_NONE */

@@ -42,5 +42,5 @@ struct ff_origin {
 	bool tailed;   /* a file that is followed: it is its own text */
 };
 
-/* Its rank's stderr: says so, is named *stderr* or *.err (design, law 4). */
+/* Its rank's stderr: says so, is named *stderr* or *.err (shared/README.md, law 4). */
 bool ff_origin_is_stderr(const struct ff_origin *o);

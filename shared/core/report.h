@@ -1,4 +1,5 @@
-/* report: a verdict as text after screens.md, or as JSON by schema/json/verdict.schema.json. */
+/* report: a verdict as text (the screen of `why`), or as JSON by schema/json/verdict.schema.json.
+ */
 #pragma once
 
 #include "base/json.h"
@@ -11,10 +12,11 @@ struct ff_report_style {
 	bool brief;
 };
 
-/* Adds the verdict as one JSON object (compact, keys in the order of design 6.5), no newline. */
+/* Adds the verdict as one JSON object (compact, keys in the order of shared/README.md 6.5), no
+ * newline. */
 void ff_report_json(const struct ff_verdict *v, struct ff_buf *out);
 /* Adds the screen. Log text is shown only behind `|`, with controls and bad bytes escaped. */
 void ff_report_text(const struct ff_verdict *v, const struct ff_report_style *style,
 		    struct ff_buf *out);
-/* One event as JSON (design 6.5, `events`), for the events command and API. */
+/* One event as JSON (shared/README.md 6.5, `events`), for the events command and API. */
 void ff_report_event(const struct ff_sighting *s, struct ff_jw *w);

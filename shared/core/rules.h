@@ -1,4 +1,4 @@
-/* rules: the decision table of design section 7. Each row is one function over the timeline.
+/* rules: the decision table of shared/README.md 7. Each row is one function over the timeline.
  *
  * Tried in order; the first that decides wins. A rule reads the timeline and writes a finding; it
  * never changes the timeline. Adding a rule is one function, one line in FF_RULES and its table of

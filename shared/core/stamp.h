@@ -1,11 +1,11 @@
 /* stamp: a time that a program wrote into its own line (a *claimed* stamp, law 3).
  *
- * Read at the front of an entry's text, in the commonest forms of formats.md 10: Python logging,
- * ISO 8601, glog, c10, torch._logging, DeepSpeed, Megatron, NeMo, syslog, Slurm daemons, ctime,
- * NCCL, torchrun's table, vLLM, transformers. A level, or something short in brackets, may stand
- * before. TZ, locale and any clock are never looked at: what the text does not say stays unsaid
- * here (no year, no zone), and only the timeline fills it in. A date that does not exist is no
- * stamp; one outside 2000-2099 is one, but see ff_usec_usable.
+ * Read at the front of an entry's text, in the commonest forms (SOURCES.md log-stamps): Python
+ * logging, ISO 8601, glog, c10, torch._logging, DeepSpeed, Megatron, NeMo, syslog, Slurm daemons,
+ * ctime, NCCL, torchrun's table, vLLM, transformers. A level, or something short in brackets, may
+ * stand before. TZ, locale and any clock are never looked at: what the text does not say stays
+ * unsaid here (no year, no zone), and only the timeline fills it in. A date that does not exist is
+ * no stamp; one outside 2000-2099 is one, but see ff_usec_usable.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* verdict: the answer, as design 6.5 has it: one C struct whose fields are the JSON's keys.
+/* verdict: the answer, as shared/README.md 6.5 has it: one C struct whose fields are the JSON's
+ * keys.
  *
  * Filled by rules.c over a timeline, printed by report.c. All memory is the verdict's arena;
  * `events` borrow the job's events. Null in JSON is NULL, FF_UNKNOWN, FF_TIME_NONE or `has_*`
@@ -113,7 +114,7 @@ struct ff_verdict {
 	size_t nwhy_not;
 	struct ff_attempt *attempts;
 	size_t nattempts;
-	const struct ff_sighting **events; /* those referred to, in the order of 6.5 */
+	const struct ff_sighting **events; /* those referred to, in 6.5's order */
 	size_t nevents;
 	struct ff_clocks clock;
 	const char *catalog; /* "sha256:..." */
