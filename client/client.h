@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "shell/option.h"
 
-/* sysexits(3), as design 6.1 names them. */
+/* sysexits(3), as shared/README.md 6.1 names them. */
 #define CLIENT_OK 0
 #define CLIENT_USAGE 64
 #define CLIENT_INPUT 65

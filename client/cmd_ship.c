@@ -21,7 +21,8 @@ struct ship {
 	size_t added;
 };
 
-/* --job, else what the launcher left in the environment (design 2). malloc'd; NULL: none. */
+/* --job, else what the launcher left in the environment (shared/README.md 2). malloc'd; NULL:
+ * none. */
 static char *find_job(const struct ship *s, const struct files *files)
 {
 	const char *slurm = getenv("SLURM_JOB_ID");

@@ -93,11 +93,32 @@ static int print_action(const struct ff_json_node *v)
 
 /* ---- --not RANK: why this one isn't it */
 
+/* An entry's `rank`, or, where equal ones are folded, one of its `ranks`: "0-4,6-15". */
+static bool is_of_rank(const struct ff_json_node *v, int64_t rank)
+{
+	const char *p = ff_json_string(ff_json_get(v, "ranks"));
+	int64_t r;
+	if (ff_json_int(ff_json_get(v, "rank"), &r) && r == rank) {
+		return true;
+	}
+	while (p && *p >= '0' && *p <= '9') {
+		char *end;
+		long long first = strtoll(p, &end, 10), last = first;
+		if (*end == '-') {
+			last = strtoll(end + 1, &end, 10);
+		}
+		if (rank >= first && rank <= last) {
+			return true;
+		}
+		p = *end == ',' ? end + 1 : NULL;
+	}
+	return false;
+}
+
 static bool names_rank(const struct ff_json_node *list, int64_t rank)
 {
 	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v)) {
-		int64_t r;
-		if (ff_json_int(ff_json_get(v, "rank"), &r) && r == rank) {
+		if (is_of_rank(v, rank)) {
 			return true;
 		}
 	}
@@ -108,9 +129,8 @@ static void add_reasons(struct ff_buf *out, const struct ff_json_node *list, int
 			const char *key)
 {
 	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v)) {
-		int64_t r;
 		const char *text = ff_json_string(ff_json_get(v, key));
-		if (text && ff_json_int(ff_json_get(v, "rank"), &r) && r == rank) {
+		if (text && is_of_rank(v, rank)) {
 			ff_buf_addz(out, "  ");
 			print_text(out, text, 0);
 			ff_buf_addc(out, '\n');
@@ -124,6 +144,9 @@ static int print_not(const struct ff_json_node *v, int64_t rank)
 	const char *summary = ff_json_string(ff_json_get(v, "summary"));
 	if (names_rank(ff_json_get(v, "initiating"), rank)) {
 		ff_buf_addf(&out, "rank %lld is one that started it:\n", (long long)rank);
+	} else if (!names_rank(ff_json_get(v, "ranks"), rank)) {
+		return client_failf(CLIENT_INPUT, "firstfault why JOB --json lists the ranks",
+				    "the job has no rank %lld", (long long)rank);
 	} else {
 		ff_buf_addf(&out, "rank %lld did not start it, as far as the logs tell:\n",
 			(long long)rank);

@@ -111,6 +111,9 @@ int files_add(struct files *f, const char *path, size_t index)
 		it->first = true;
 		return CLIENT_OK;
 	}
+	if (!*path) {
+		return client_failf(CLIENT_INPUT, NULL, "a PATH is empty");
+	}
 	if (ff_file_is_folder(path)) {
 		char *file = ff_file_join(path, "job.json");
 		int r = access(file, F_OK) == 0 ? add_listed(f, path, file, index) :
@@ -137,7 +140,12 @@ static void drop_repeats(struct files *f)
 	struct ff_map seen = {0};
 	for (size_t i = 0; i < f->n; i++) {
 		struct files_item *it = &f->v[i];
-		if (ff_map_put(&seen, ff_str_z(it->path ? it->path : "-"), it)) {
+		const char *key = it->path ? it->path : "-";
+		if (it->name[0] && ff_map_put(&seen, ff_str_z(key), it)) {
+			if (it->listed) {
+				client_warn(
+					"job.json lists \"%s\" twice, the first holds", it->name);
+			}
 			it->name[0] = '\0';
 		}
 	}

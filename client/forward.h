@@ -1,4 +1,5 @@
-/* forward: files to firstfaultd in the native dialect (design 6.3). The file is its own spool.
+/* forward: files to firstfaultd in the native dialect (shared/README.md 6.3). The file is its own
+ * spool.
  *
  * One connection a file, FORWARD_AT_ONCE at a time (following: all of them). A connection says
  * hello with a source that is made from the file itself, starts at the offset it is welcomed with,

@@ -28,7 +28,7 @@ enum content { CONTENT_TEXT, CONTENT_EMPTY, CONTENT_GZIP, CONTENT_ZSTD, CONTENT_
 	       CONTENT_BINARY };
 
 /* Text with a few strange bytes stays text: programs print escape sequences and worse, and a
- * rotated log begins with a hole of NULs (formats.md 1.1). */
+ * rotated log begins with a hole of NULs (SOURCES.md torch-elastic-logs). */
 static bool looks_binary(struct ff_str s)
 {
 	size_t control = 0, other = 0;

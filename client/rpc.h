@@ -1,4 +1,5 @@
-/* rpc: questions to firstfaultd over its HTTP API (design 6.7), by libcurl on a unix socket or TCP.
+/* rpc: questions to firstfaultd over its HTTP API (shared/README.md 6.7), by libcurl on a unix
+ * socket or TCP.
  *
  * One question at a time; the answer is read whole, at most RPC_BODY_MAX. With FIRSTFAULT_TOKEN set
  * it is sent as bearer token (TCP needs one).

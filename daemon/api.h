@@ -1,5 +1,5 @@
-/* api: the HTTP API (design 6.7) on its unix socket: libmicrohttpd by its epoll descriptor in the
- * loop.
+/* api: the HTTP API (shared/README.md 6.7) on its unix socket: libmicrohttpd by its epoll
+ * descriptor in the loop.
  *
  * MHD_run is called when its descriptor is readable, when its timeout is due, and after anything
  * here changed its state. Handlers (api_*.c) see a struct request and no HTTP library.

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +36,9 @@ struct wanted {
 
 struct logs {
 	uv_work_t work;
-	struct request *r;
+	struct daemon *d;
+	struct request *r;     /* NULL: nobody waits any more */
+	atomic_bool cancelled; /* said to the thread that reads */
 	char *state;
 	uint32_t run;
 	struct segment_range range;
@@ -90,6 +93,9 @@ static bool on_frame(void *ud, const struct segment_frame *frame, struct ff_str 
 {
 	struct logs *l = ud;
 	struct wanted *w = find_wanted(l, frame->stream);
+	if (atomic_load(&l->cancelled)) {
+		return false;
+	}
 	if (!w || w->path) {
 		return true;
 	}
@@ -135,7 +141,7 @@ static uint64_t find_begin(int fd, uint64_t from, size_t want, char *block)
 }
 
 /* The file is its own text, if it is still the same. */
-static void read_file(struct wanted *w)
+static void read_file(const struct logs *l, struct wanted *w)
 {
 	struct stat st;
 	int fd = open(w->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -150,7 +156,7 @@ static void read_file(struct wanted *w)
 	uint64_t size = (uint64_t)st.st_size < w->end ? (uint64_t)st.st_size : w->end;
 	uint64_t from = w->lines.target < size ? w->lines.target : size;
 	uint64_t at = find_begin(fd, from, w->lines.want, block);
-	while (at < size && !lines_done(&w->lines)) {
+	while (at < size && !lines_done(&w->lines) && !atomic_load(&l->cancelled)) {
 		ssize_t n = read_at(fd, block, size - at < BLOCK ? (size_t)(size - at) : BLOCK, at);
 		if (n <= 0) {
 			break;
@@ -213,7 +219,7 @@ static void on_work(uv_work_t *work)
 	bool segments = false;
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->v[i].path) {
-			read_file(&l->v[i]);
+			read_file(l, &l->v[i]);
 		} else {
 			segments = true;
 		}
@@ -225,7 +231,7 @@ static void on_work(uv_work_t *work)
 	}
 	struct ff_jw w;
 	request_list_open(&w, &l->out, "firstfault.logs/1");
-	for (size_t i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n && !atomic_load(&l->cancelled); i++) {
 		put_stream(&w, &l->v[i], l->around);
 	}
 	char next[24];
@@ -236,6 +242,7 @@ static void on_work(uv_work_t *work)
 static void after_work(uv_work_t *work, int status)
 {
 	struct logs *l = work->data;
+	l->d->reading--;
 	if (l->r && status < 0) {
 		request_problem(l->r, 503, "the daemon is ending");
 	} else if (l->r) {
@@ -250,9 +257,12 @@ static void after_work(uv_work_t *work, int status)
 
 void api_logs_orphan(struct request *r)
 {
-	if (r->reading) {
-		((struct logs *)r->reading)->r = NULL;
+	struct logs *l = r->reading;
+	if (l) {
+		l->r = NULL;
 		r->reading = NULL;
+		atomic_store(&l->cancelled, true);
+		(void)uv_cancel((uv_req_t *)&l->work); /* if no thread has begun */
 	}
 }
 
@@ -351,7 +361,9 @@ static void start(struct logs *l)
 	l->work.data = l;
 	r->pending = true;
 	r->reading = l;
+	r->d->reading++;
 	if (uv_queue_work(&r->d->loop, &l->work, on_work, after_work) < 0) {
+		r->d->reading--;
 		r->pending = false;
 		r->reading = NULL;
 		request_problem(r, 503, "the text can't be read now");
@@ -371,6 +383,7 @@ void api_logs_get(struct request *r)
 	const struct run_state *rs = run->user;
 	struct logs *l = ff_xcalloc(1, sizeof *l);
 	l->r = r;
+	l->d = r->d;
 	l->state = ff_xstrdup(r->d->config->state);
 	l->run = run->number;
 	l->range = rs->committed;

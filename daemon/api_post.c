@@ -166,8 +166,8 @@ static struct ff_run *find_ended(struct request *r, const struct ff_json_node *d
 	}
 	if (!run) {
 		r->d->counts[DAEMON_COUNT_unknown_jobs]++;
-		request_problem(
-			r, 404, "no job \"%s\" is known; ?create=1 makes it known", r->parts[2]);
+		request_problem(r, 404,
+			"no job \"%s\" is known; --create (?create=1) makes it known", r->parts[2]);
 	}
 	return run;
 }

@@ -281,12 +281,20 @@ void conn_controls(struct server *server, uint64_t id, uint64_t controls)
 	}
 }
 
+/* Has the peer said `end`? (native: for all its streams at once) */
+static bool has_ended(const struct conn *c)
+{
+	size_t n;
+	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
+	return conn_is_native(c) && n && streams[0].ended;
+}
+
 static bool is_ack_due(const struct conn *c, ff_usec now)
 {
 	if (uv_stream_get_write_queue_size(&c->h.stream) > OUTPUT_BUSY) {
 		return false;
 	}
-	return c->stored != c->acked || now - c->acked_us >= ACK_US;
+	return (c->stored != c->acked && has_ended(c)) || now - c->acked_us >= ACK_US;
 }
 
 void server_acks(struct server *s)
@@ -312,6 +320,9 @@ void server_acks(struct server *s)
 static void on_reply(void *ud, struct ff_str bytes)
 {
 	struct conn *c = ud;
+	if (c->in_doomed) {
+		return; /* it reads nothing: no more is kept for it */
+	}
 	write_bytes(c, bytes);
 	if (c->state != CONN_CLOSED && uv_stream_get_write_queue_size(&c->h.stream) > OUTPUT_MAX) {
 		c->server->d->counts[DAEMON_COUNT_connections_slow]++;

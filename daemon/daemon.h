@@ -57,6 +57,7 @@ struct daemon {
 	struct tail *tail;
 	struct api *api;
 	uint64_t counts[DAEMON_COUNT_COUNT];
+	unsigned reading;   /* answers that a thread of libuv's pool reads for */
 	ff_usec started_us; /* wall clock */
 	bool ready;         /* restored, all listeners up */
 	bool stopping;

@@ -77,7 +77,8 @@ static void close_handles(struct program *p)
 
 static bool are_threads_done(const struct program *p)
 {
-	return (!p->d.store || store_stopped(p->d.store)) && tail_stopped(p->d.tail);
+	return (!p->d.store || store_stopped(p->d.store)) && tail_stopped(p->d.tail) &&
+		!p->d.reading;
 }
 
 static void on_stop(uv_timer_t *timer)

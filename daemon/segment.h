@@ -8,8 +8,9 @@
  * STREAM is the stream's number in its run, OFFSET the place of the first text byte in it. C names
  * the clock of the stamps: a (arrived), c (captured), - (none; the stamps are 0). KIND, VALUE and
  * ATTEMPT are the tag that JSON Lines gave to these lines (numbers; left out if none). Data lines
- * are those of the native protocol (design 6.3): `.` behind the index if LF followed the text, `-`
- * if not. So a segment is its own replay, and the bytes of a stream are the texts put together.
+ * are those of the native protocol (shared/README.md 6.3): `.` behind the index if LF followed the
+ * text, `-` if not. So a segment is its own replay, and the bytes of a stream are the texts put
+ * together.
  *
  * The writer side is memory only: the store's thread writes what it gives, at the place it says, so
  * that a repeated write changes nothing. Committed is what the run's row says (number of the last

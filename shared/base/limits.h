@@ -6,7 +6,7 @@
  */
 #pragma once
 
-/* Lines and records (law 9, law 10 of the design). */
+/* Lines and records (laws 9 and 10 of shared/README.md). */
 #define FF_LINE_MAX (64u * 1024u)           /* bytes of a line kept; the rest is skipped, counted */
 #define FF_RECORD_LINES 2000u                /* lines of a record; then it is closed, counted */
 #define FF_RECORD_BYTES (256u * 1024u)       /* bytes of a record; then it is closed, counted */

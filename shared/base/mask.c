@@ -88,3 +88,32 @@ size_t ff_mask(char *p, size_t n)
 {
 	return n ? mask_hf(p, n) + mask_aws(p, n) : 0;
 }
+
+/* Is p[0..n) the beginning of `front` and what may follow it, or of `front` itself? */
+static bool begins(const char *p, size_t n, const char *front, size_t most, bool (*may)(char c))
+{
+	size_t len = strlen(front);
+	if (memcmp(p, front, n < len ? n : len) != 0) {
+		return false;
+	}
+	for (size_t i = len; i < n; i++) {
+		if (!may(p[i]) || i - len >= most) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool ff_mask_is_front(const char *p, size_t n)
+{
+	/* a secret begins where the word does or behind a '_' of it */
+	for (size_t i = 0; i < n; i++) {
+		bool start = !i || !is_alnum(p[i - 1]);
+		if (start && (begins(p + i, n - i, "hf_", SIZE_MAX, is_alnum) ||
+			begins(p + i, n - i, "AKIA", AWS_REST, is_upper_digit) ||
+			begins(p + i, n - i, "ASIA", AWS_REST, is_upper_digit))) {
+			return true;
+		}
+	}
+	return false;
+}

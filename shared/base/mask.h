@@ -7,7 +7,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Masks every whole secret in p[0..n); returns how many. */
 size_t ff_mask(char *p, size_t n);
+/* May p[0..n), a word of letters, digits and '_' (or its end), go on as a secret or be one? */
+bool ff_mask_is_front(const char *p, size_t n);

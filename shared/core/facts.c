@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define TIME_MAX ((ff_usec)1 << 53) /* what the wire can say exactly (design 6.3) */
+#define TIME_MAX ((ff_usec)1 << 53) /* what the wire can say exactly (shared/README.md 6.3) */
 
 void ff_facts_init(struct ff_facts *f, struct ff_str job, struct ff_str run)
 {

@@ -94,7 +94,7 @@ static struct step hold(const struct ff_joiner *j)
 }
 
 /* A line that announces a traceback inside a message: torch's spawn, a process pool, distributed
- * checkpoint, Ray, TorchScript (formats.md 5.3, formats-2.13.md 4). */
+ * checkpoint, Ray, TorchScript (SOURCES.md torch-spawn, real-runs). */
 static bool is_lead(struct ff_str text)
 {
 	return ff_str_ends(text, FF_STR("terminated with the following error:")) ||
@@ -247,7 +247,8 @@ static struct step step_link(const struct ff_joiner *j, struct ff_str text)
 	return no();
 }
 
-/* Exception groups have a margin of blanks and "|" or "+" (formats.md 5.1): it comes off. */
+/* Exception groups have a margin of blanks and "|" or "+" (SOURCES.md cpython-traceback): it comes
+ * off. */
 static struct step step_group(const struct ff_joiner *j, struct ff_str text)
 {
 	struct ff_header h;
@@ -286,7 +287,7 @@ static struct step step_group(const struct ff_joiner *j, struct ff_str text)
 	return s;
 }
 
-/* formats.md 5.2 */
+/* SOURCES.md cpython-faulthandler */
 static struct step step_fault(const struct ff_joiner *j, struct ff_str text)
 {
 	static const char *const threads[] = {"Thread 0x", "Current thread", "<Cannot show all"};
@@ -330,7 +331,8 @@ static struct step step_cxx(const struct ff_joiner *j, struct ff_str text)
 	return take(j, text, frame ? FF_LINE_FRAME : FF_LINE_TEXT, cxx_state(text, frame));
 }
 
-/* formats.md 1.5: the title says FAILED; up to torch 1.9 the borders are of * and = parts them. */
+/* SOURCES.md torch-elastic-errors: the title says FAILED; up to torch 1.9 the borders are of * and
+ * = parts them. */
 static struct step step_border(const struct ff_joiner *j, struct ff_str text)
 {
 	if (!ff_str_ends(ff_str_trim(text), FF_STR(" FAILED"))) {
@@ -494,7 +496,7 @@ static struct step step(const struct ff_joiner *j, struct offer o)
 	return s;
 }
 
-/* torch's hook puts "[rank3]: " before each line that is not empty (formats.md 2.4). */
+/* torch's hook puts "[rank3]: " before each line that is not empty (torch-excepthook). */
 static struct offer make_offer(const struct ff_line *line, struct ff_str text, struct ff_buf *buf)
 {
 	size_t before = text.p >= line->text.p ? (size_t)(text.p - line->text.p) : 0;

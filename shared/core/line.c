@@ -359,7 +359,8 @@ static size_t ctime_len(struct ff_str s, size_t i)
 	return sizeof shape - 1;
 }
 
-/* [rank3]: text, [rank3]:[E1130 ... (formats.md 2.1, 2.4); [rank3] text stays whole. */
+/* [rank3]: text, [rank3]:[E1130 ... (SOURCES.md c10-logging, torch-excepthook); [rank3] text stays
+ * whole. */
 static bool rank_prefix(struct ff_str s, size_t i, struct prefix *ret)
 {
 	if (!ff_str_starts(ff_str_skip(s, i), FF_STR("[rank"))) {
@@ -422,7 +423,8 @@ static bool stamped_rank(struct ff_str s, struct prefix *ret)
 	return true;
 }
 
-/* [default3]:text (formats.md 1.2). The role is whatever stands before the last digits. */
+/* [default3]:text (SOURCES.md torch-tail-prefix). The role is whatever stands before the last
+ * digits. */
 static bool role_prefix(struct ff_str s, size_t i, struct prefix *ret)
 {
 	size_t j = i + 1;
@@ -478,7 +480,7 @@ static bool host_prefix(struct ff_str s, struct prefix *ret)
 }
 
 /* A progress bar that was not redrawn before something else came: ` 32%|###  | 19/60 [00:01<00:04,
- * 9.39it/s][rank1]: Traceback` (formats-frameworks.md 1). The bar comes off. */
+ * 9.39it/s][rank1]: Traceback` (SOURCES.md real-runs). The bar comes off. */
 static bool bar_prefix(struct ff_str s, struct prefix *ret)
 {
 	static const char *const next[] = {"][rank", "]Traceback (most recent call last):"};
@@ -498,8 +500,8 @@ static bool bar_prefix(struct ff_str s, struct prefix *ret)
 	return false;
 }
 
-/* " 3: text", "13: text", "P0 13: text", "3:" (formats.md 6.1). Padding and number together are as
- * wide as the greatest number. */
+/* " 3: text", "13: text", "P0 13: text", "3:" (SOURCES.md srun-label). Padding and number together
+ * are as wide as the greatest number. */
 static bool task_prefix(struct ff_str s, struct prefix *ret)
 {
 	size_t i = 0;
@@ -608,8 +610,8 @@ static size_t ompi_tag(struct ff_str s, size_t i, struct ff_tag *ret)
 	return mark ? n + mark : 0;
 }
 
-/* Open MPI's tag, perhaps behind a time (formats.md 6.1); 5.0.7 puts a stream mark of the time's
- * own between them (formats-slurm24-mpi5.md 2.1); a time and a mark may also stand alone. */
+/* Open MPI's tag, perhaps behind a time (SOURCES.md ompi-iof); 5.0.7 puts a stream mark of the
+ * time's own between them (real runs of 5.0.7); a time and a mark may also stand alone. */
 static bool ompi_prefix(struct ff_str s, struct prefix *ret)
 {
 	struct prefix p = {.tag = FF_TAG_INIT, .launcher = true};
@@ -634,7 +636,7 @@ static bool ompi_prefix(struct ff_str s, struct prefix *ret)
 }
 
 /* (name pid=7) or (name pid=7, ip=10.0.0.5) of Ray and vLLM; the name may hold parentheses and
- * blanks. Colours stand around it also in files (formats-frameworks.md 1). */
+ * blanks. Colours stand around it also in files (SOURCES.md ray-logs). */
 static bool pid_prefix(struct ff_str s, size_t i, struct prefix *ret)
 {
 	size_t depth = 0;
@@ -675,7 +677,7 @@ static bool pid_prefix(struct ff_str s, size_t i, struct prefix *ret)
 	return true;
 }
 
-/* TIME stdout F text of a container runtime's file (formats.md 6.4). */
+/* TIME stdout F text of a container runtime's file (SOURCES.md cri-logs). */
 static bool cri_prefix(struct ff_str s, struct prefix *ret)
 {
 	size_t n = at(s, 10) == 'T' ? iso_len(s, 0) : 0;

@@ -425,8 +425,8 @@ static struct ff_str describe_frame(struct ff_matcher *m, const struct ff_record
 	return ret;
 }
 
-/* A faulthandler dump has the innermost frame first (formats.md 5.2); the thread that got the
- * signal is the current one. */
+/* A faulthandler dump has the innermost frame first (SOURCES.md cpython-faulthandler); the thread
+ * that got the signal is the current one. */
 static size_t dump_frame(const struct ff_record *rec)
 {
 	size_t ret = NONE;
@@ -725,7 +725,7 @@ static void finish_hit(
 		whose = hit->quoted ? row->rank : FF_UNKNOWN;
 	}
 	hit->frame = describe_frame(m, rec, p ? p->frame : NONE);
-	/* The text says whose it is, whatever prefix it has (lessons.md 33). */
+	/* The text says whose it is, whatever prefix it has ("(RANK 3)"). */
 	if (whose != FF_UNKNOWN && !ff_fields_get(&hit->fields, FF_F_rank).n) {
 		char rank[24];
 		int n = snprintf(rank, sizeof rank, "%lld", (long long)whose);

@@ -182,7 +182,7 @@ static size_t colour(struct ff_str s, size_t i)
 
 struct ff_str ff_record_plain(struct ff_str text, struct ff_buf *buf)
 {
-	/* A DataLoader's signal handler ends its message with LF and NUL (formats.md 5.4). */
+	/* A DataLoader's signal handler ends its message with LF and NUL (torch-dataloader). */
 	while (text.n && !text.p[0]) {
 		text = ff_str_skip(text, 1);
 	}
@@ -204,10 +204,10 @@ struct ff_str ff_record_plain(struct ff_str text, struct ff_buf *buf)
 	return ff_buf_str(buf);
 }
 
-/* ---- tracebacks (formats.md 5.1) */
+/* ---- tracebacks (SOURCES.md cpython-traceback) */
 
 /* What may stand behind a header: nothing, "(RANK 3)" of distributed checkpoint
- * (formats-2.13.md 4), Ray's "[repeated 3x across cluster]". */
+ * (SOURCES.md real-runs), Ray's "[repeated 3x across cluster]". */
 static bool header_tail(struct ff_str tail, int64_t *ret_rank)
 {
 	tail = ff_str_trim(tail);
@@ -225,7 +225,7 @@ static bool header_tail(struct ff_str tail, int64_t *ret_rank)
 
 bool ff_record_header(struct ff_str text, struct ff_header *ret)
 {
-	/* The last one counts: a header can be glued to another one (lessons.md). */
+	/* The last one counts: a header can be glued to another one (real-runs). */
 	struct ff_str word = FF_STR(TRACEBACK);
 	ptrdiff_t found = -1;
 	for (ptrdiff_t i = ff_str_find(text, word, 0); i >= 0;
@@ -406,7 +406,7 @@ bool ff_record_exception(struct ff_str text, struct ff_str *ret_cls, struct ff_s
 	return true;
 }
 
-/* ---- C++ (formats.md 2.1, 2.2, 3.6) */
+/* ---- C++ (SOURCES.md c10-logging, process-group-nccl) */
 
 /* A digit run of at least least digits at i: its length, or 0. */
 static size_t digits_at(struct ff_str s, size_t i, size_t least)
@@ -474,7 +474,7 @@ bool ff_record_is_cxx(struct ff_str text, bool *ret_frame)
 		"This may indicate a possible",
 		"Successfully processed ranks",
 		"No ranks successfully processed",
-		/* the services of JAX (formats-frameworks.md) */
+		/* the services of JAX (SOURCES.md real-runs) */
 		"The tasks have crashed",
 		"Additional GRPC error information",
 		":UNKNOWN:",
@@ -494,7 +494,7 @@ bool ff_record_is_cxx(struct ff_str text, bool *ret_frame)
 	return STARTS_WITH_ONE(text, texts);
 }
 
-/* ---- the table (formats.md 1.5) */
+/* ---- the table (SOURCES.md torch-elastic-errors) */
 
 char ff_record_border(struct ff_str text)
 {
@@ -531,7 +531,7 @@ bool ff_record_is_row(struct ff_str text)
 	return false;
 }
 
-/* ---- boxes (formats.md 6.2, 1.6) */
+/* ---- boxes (SOURCES.md ompi-iof, hydra-prefix, torch-elastic-logs) */
 
 static bool is_box(struct ff_str text)
 {
@@ -586,7 +586,7 @@ static bool is_faulthandler(struct ff_str text)
 		ff_str_ends(text, FF_STR(")!"));
 }
 
-/* "Process SpawnProcess-1:" of multiprocessing; the name may be the user's (formats.md 5.3). */
+/* "Process SpawnProcess-1:" of multiprocessing; the name may be the user's (torch-spawn). */
 static bool is_process(struct ff_str text)
 {
 	if (!starts(text, "Process ") || !ff_str_ends(text, FF_STR(":"))) {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define FOLD_ABOVE 4096 /* ranks; then equal entries are folded (design 6.5) */
+#define FOLD_ABOVE 4096 /* ranks; then equal entries are folded (shared/README.md 6.5) */
 #define INDENT 8        /* columns of a label */
 
 /* ---- JSON */
@@ -939,7 +939,8 @@ static void put_seen(struct screen *s)
 		ff_buf_addf(
 			&b, "%zu of %d ranks, %zu to their end", heard, (int)v->world_size, to_end);
 	} else {
-		ff_buf_addf(&b, "%zu ranks, %zu to their end (world size not told)", heard, to_end);
+		ff_buf_addf(&b, "%zu rank%s, %zu to %s end (world size not told)", heard,
+			heard == 1 ? "" : "s", to_end, heard == 1 ? "its" : "their");
 	}
 	size_t streams = v->timeline.nstreams;
 	ff_buf_addf(&b, "; %zu %s%s", streams, streams == 1 ? "stream" : "streams",

@@ -324,7 +324,7 @@ static bool same_fault(const struct group *g, const struct ff_sighting *s)
 	enum ff_domain d = domain_of(s);
 	if (g->fingerprint == s->ev->fingerprint || d == FF_DOMAIN_SYSTEM ||
 		d == FF_DOMAIN_NETWORK) {
-		return true; /* one lack of something has many texts (lesson 10) */
+		return true; /* one lack of something has many texts */
 	}
 	/* A text that says exactly what is wrong is the same fault in other numbers and names. */
 	if (s->sig && !s->sig->generic && !strcmp(g->signature, s->ev->signature)) {
@@ -758,7 +758,7 @@ static bool rule_hardware(struct look *k, struct ff_finding *f)
 		const char *host = host_of(k, s);
 		if (!host && ff_event_field(s->ev, FF_F_node).n) {
 			/* Several nodes at once: some only forwarded for the one that is gone, and
-			 * "on failed node" may name one of those (lesson 40). */
+			 * "on failed node" may name one of those (SOURCES.md slurm-messages). */
 			return false;
 		}
 		if (!host) {
@@ -843,7 +843,7 @@ static size_t count_signalled(const struct look *k, int32_t *ret_rank, int *ret_
 }
 
 /* All own faults are of the vague kind, and one rank died of a signal without a word: the signal
- * was first, the exceptions are its peers' (lessons 19, 34). */
+ * was first, the exceptions are its peers' (SOURCES.md real-runs). */
 static bool signal_beats(const struct look *k)
 {
 	int32_t rank = FF_UNKNOWN;
@@ -990,8 +990,8 @@ static bool all_explained(const struct look *k, const struct ff_sighting *own)
 	return true;
 }
 
-/* One fault without a rank, and one rank that ended by itself: its words (formats.md 2.4: before
- * init_process_group there is no prefix). */
+/* One fault without a rank, and one rank that ended by itself: its words (SOURCES.md
+ * torch-excepthook: before init_process_group there is no prefix). */
 static const struct ff_sighting *claim_loose(const struct look *k, int32_t *ret_rank)
 {
 	size_t alone = 0;
@@ -1115,6 +1115,35 @@ static bool rule_own(struct look *k, struct ff_finding *f)
 
 /* ---- killed */
 
+/* Of every rank there is output, or how it ended. */
+static bool all_known(const struct look *k)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct ff_rank_line *r = k->stories[i].line;
+		if (r->heard == FF_UNHEARD && !r->exit) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* A SIGKILL after another rank left by itself, without a report, is that one's clean-up. */
+static bool is_clean_up(const struct look *k, int32_t killed)
+{
+	const struct ff_sighting *exit = NULL;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		exit = k->stories[i].line->rank == killed ? k->stories[i].line->exit : exit;
+	}
+	for (size_t i = 0; exit && i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->line->rank != killed && st->alone && !st->report && !st->torn &&
+			before(st->line->exit, exit)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool rule_killed(struct look *k, struct ff_finding *f)
 {
 	int32_t *ranks = FF_ARENA_ARR(arena_of(k), int32_t, k->t->nranks + 1);
@@ -1139,11 +1168,14 @@ static bool rule_killed(struct look *k, struct ff_finding *f)
 	if (n > 1 && sig == 9) {
 		return false; /* several SIGKILLs are somebody's clean-up as well */
 	}
+	if (n == 1 && sig == 9 && is_clean_up(k, ranks[0])) {
+		return false;
+	}
 	blame(k, f, ranks, n);
 	f->cause = f->proof[0];
 	f->fault = ff_signal_fault(sig);
 	f->confidence = n == 1 && k->t->world_told && !terms ? FF_CERTAIN : FF_LIKELY;
-	if (k->ngroups || k->nloose) {
+	if (k->ngroups || k->nloose || !all_known(k)) {
 		f->confidence = FF_LIKELY;
 	}
 	if (n == k->t->nranks && n > 1) {
@@ -1395,7 +1427,8 @@ static bool rule_late(struct look *k, struct ff_finding *f)
 	if (!who->line->stderr_to_end || who->line->heard == FF_UNHEARD || who->line->succeeded) {
 		return false;
 	}
-	/* In one timeout some ranks say "timed out" and others "closed by peer" (lesson 36). */
+	/* In one timeout some ranks say "timed out" and others "closed by peer" (SOURCES.md
+	 * gloo-tcp). */
 	blame(k, f, &who->line->rank, 1);
 	f->cause = f->proof[0];
 	f->fault = "straggler-hang";
@@ -1409,7 +1442,8 @@ static bool rule_late(struct look *k, struct ff_finding *f)
 
 /* ---- left with 0 */
 
-/* srun names each task that ended badly: the hole is one that left with 0 (lesson 39). */
+/* srun names each task that ended badly: the hole is one that left with 0
+ * (SOURCES.md slurm-messages). */
 static bool rule_early(struct look *k, struct ff_finding *f)
 {
 	const struct story *who = NULL;

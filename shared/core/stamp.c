@@ -82,7 +82,7 @@ static bool take_clock(struct cursor *c, struct parts *p)
 		take_char(c, ':') && take_digits(c, 2, &p->sec);
 }
 
-/* "May  1" or "May 1": formats.md 10, syslog and ctime. */
+/* "May  1" or "May 1": SOURCES.md log-stamps, syslog and ctime. */
 static bool take_month_day(struct cursor *c, struct parts *p)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -119,7 +119,7 @@ static void take_fraction(struct cursor *c, struct parts *p)
 		p->grain = p->grain > 1 ? p->grain / 10 : 1;
 	}
 	if (p->grain == 1 && p->us % 1000 == 0) {
-		p->grain = 1000; /* torch._logging prints milliseconds and 000 (formats.md 2.3) */
+		p->grain = 1000; /* torch._logging prints milliseconds and 000 (torch-logging) */
 	}
 }
 
@@ -176,7 +176,7 @@ static bool is_severity(char c)
 	return c && strchr("IWEFVCD", c);
 }
 
-/* I0501 12:00:00.123456 4121 f.cc:12], newer ones with a year (formats.md 2.1). */
+/* I0501 12:00:00.123456 4121 f.cc:12], newer ones with a year (SOURCES.md c10-logging). */
 static bool take_glog(struct cursor *c, struct parts *p)
 {
 	if (!is_severity(peek(c, 0))) {
@@ -200,7 +200,7 @@ static bool take_glog(struct cursor *c, struct parts *p)
 }
 
 /* [E501 12:00:08.123456789 f.cpp:12]: the month has no leading zero, and the nine digits are those
- * of CLOCK_MONOTONIC, so that only the second is known (formats.md 2.1). */
+ * of CLOCK_MONOTONIC, so that only the second is known (SOURCES.md c10-logging). */
 static bool take_c10(struct cursor *c, struct parts *p)
 {
 	if (!is_severity(peek(c, 0))) {

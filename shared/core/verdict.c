@@ -805,7 +805,7 @@ static void fill_action(struct maker *m)
 	}
 }
 
-/* ---- events, in the order of 6.5 */
+/* ---- events, in the order of shared/README.md 6.5 */
 
 static int by_order(const void *pa, const void *pb)
 {

@@ -337,6 +337,10 @@ void ff_intake_end_stream(struct ff_intake *in, size_t i, bool complete, ff_usec
 	if (!st->stream) {
 		return;
 	}
+	struct ff_buf *word = &in->held[i].word;
+	if (!complete && ff_mask_is_front(word->p, word->len)) {
+		ff_buf_finish(word); /* half a secret is not masked: its sender has it still */
+	}
 	ff_intake_flush(in, i);
 	ff_job_end_stream(st->run->job, st->stream, complete, at_us);
 	ff_intake_changed(in, st->run);

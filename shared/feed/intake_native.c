@@ -23,6 +23,16 @@ void ff_intake_native_fail(struct ff_intake *in, enum ff_native_error code, cons
 	}
 }
 
+/* A data line may be a little longer than an object. */
+static bool is_long_control(struct ff_intake *in, struct ff_str line)
+{
+	if (line.n <= FF_WIRE_CONTROL) {
+		return false;
+	}
+	ff_intake_native_fail(in, FF_NATIVE_TOO_LONG, "a control object of more than 64 KiB");
+	return true;
+}
+
 /* ---- hello */
 
 static struct ff_origin make_origin(const struct ff_intake *in, const struct ff_native_hello *h,
@@ -168,10 +178,12 @@ void ff_intake_native_hello(struct ff_intake *in, struct ff_str line)
 	struct ff_err err = {0};
 	struct ff_native_hello h;
 	enum ff_native_error code;
-	struct ff_json *doc = line.n <= FF_WIRE_CONTROL ? ff_json_parse(line, &err) : NULL;
+	if (is_long_control(in, line)) {
+		return;
+	}
+	struct ff_json *doc = ff_json_parse(line, &err);
 	if (!doc) {
-		ff_intake_native_fail(in, FF_NATIVE_PROTOCOL, err.text[0] ? err.text :
-				      "a control object of more than 64 KiB");
+		ff_intake_native_fail(in, FF_NATIVE_PROTOCOL, err.text);
 		return;
 	}
 	if (ff_native_hello_parse(ff_json_root(doc), &h, &code, &err) < 0) {
@@ -268,7 +280,10 @@ static void take_told(struct ff_intake *in, const char *event, const struct ff_j
 static void take_control(struct ff_intake *in, struct ff_str line)
 {
 	struct ff_err err = {0};
-	struct ff_json *doc = line.n <= FF_WIRE_CONTROL ? ff_json_parse(line, &err) : NULL;
+	if (is_long_control(in, line)) {
+		return;
+	}
+	struct ff_json *doc = ff_json_parse(line, &err);
 	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
 	const char *event = root ? ff_json_string(ff_json_get(root, "event")) : NULL;
 	if (!event) {

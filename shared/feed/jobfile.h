@@ -1,5 +1,5 @@
-/* jobfile: job.json of a folder given to `analyze` (design 6.4): text in, structs out. Unknown keys
- * are ignored. */
+/* jobfile: job.json of a folder given to `analyze` (shared/README.md 6.4): text in, structs out.
+ * Unknown keys are ignored. */
 #pragma once
 
 #include "base/err.h"

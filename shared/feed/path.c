@@ -92,7 +92,8 @@ static struct ff_str part_before(struct ff_str path, size_t end, size_t *ret_sta
 }
 
 /* torchrun: .../attempt_N/LOCAL/{stdout,stderr}.log, with filtered_std*.log beside the LOCALs
- * (formats.md 1.1). The number of the folder is the local rank, never the global one. */
+ * (SOURCES.md torch-elastic-logs). The number of the folder is the local rank, never the global
+ * one. */
 static bool read_torchrun(struct ff_str path, struct ff_str base, size_t start,
 			  struct ff_path_identity *ret)
 {

@@ -1,9 +1,9 @@
 /* path: who a file is, from where it lies.
  *
- * torchrun's tree RUNID_RANDOM/attempt_N/LOCAL/{stdout,stderr}.log (formats.md 1.1), names that
- * hold a rank (`rank[-_.]?N`, Open MPI's rank.N), and patterns with placeholders {job} {run}
- * {attempt} {node} {rank} {local_rank} {name}, `*` and `**` (config option `tail`;
- * design 6.1, 6.8).
+ * torchrun's tree RUNID_RANDOM/attempt_N/LOCAL/{stdout,stderr}.log (SOURCES.md torch-elastic-logs),
+ * names that hold a rank (`rank[-_.]?N`, Open MPI's rank.N), and patterns with placeholders {job}
+ * {run} {attempt} {node} {rank} {local_rank} {name}, `*` and `**` (config option `tail`;
+ * shared/README.md 6.1, 6.8).
  */
 #pragma once
 

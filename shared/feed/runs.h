@@ -1,4 +1,5 @@
-/* runs: the table of jobs and their runs, and the rule that says where a new run begins (design 2).
+/* runs: the table of jobs and their runs, and the rule that says where a new run begins
+ * (shared/README.md 2).
  *
  * The first word of an unknown job begins a run. Afterwards only another `run` value in a job-start
  * or hello or, without `run`, a job-start after the end, or a new source that says `live` more than

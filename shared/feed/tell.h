@@ -1,4 +1,4 @@
-/* tell: control objects of design 6.2 become facts of a run.
+/* tell: control objects of shared/README.md 6.2 become facts of a run.
  *
  * In: an object of job-start, job-end, exit or sign, from a connection, an HTTP body or job.json.
  * Out: ff_facts_tell under its id: job@start, job@end, exit@ATTEMPT.RANK (without a rank

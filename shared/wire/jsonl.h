@@ -1,8 +1,8 @@
-/* jsonl: one line of JSON Lines as typed values (design 6.2).
+/* jsonl: one line of JSON Lines as typed values (shared/README.md 6.2).
  *
  * A reader of its own, because text may hold \u0000 and bytes that aren't UTF-8: both stay, with
  * their lengths. Only the known keys are kept; anything else is checked for its form and skipped.
- *Of a key that stands twice the last one holds. Depth at most FF_JSON_DEPTH.
+ * Of a key that stands twice the last one holds. Depth at most FF_JSON_DEPTH.
  *
  * In: a line without its LF. Out: struct ff_jsonl, whose views point into the line or into its own
  * buffer and are valid until the next parse. No I/O, no clock.

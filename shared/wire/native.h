@@ -1,5 +1,6 @@
-/* native: the dialect of firstfault's own senders, protocol "firstfault/1" (design 6.3): lines to
- * structs and back, for both ends. No sockets, no clock; framing by LF is the caller's.
+/* native: the dialect of firstfault's own senders, protocol "firstfault/1"
+ * (shared/README.md 6.3): lines to structs and back, for both ends. No sockets, no clock; framing
+ * by LF is the caller's.
  *
  * Data line: `<capture us> <k><c> <text>`, k the index of a stream in the hello (one digit), c `.`
  * if the source had a newline after the text, `-` if not. A line that begins with `{` is a control

@@ -439,6 +439,73 @@ def test_sigterm(t):
     daemon.stop(5)
 
 
+def test_sigterm_while_reading(t):
+    """Answers that threads read text for don't keep the daemon from its end."""
+    daemon = t.start()
+    line = b"step 1 loss 2.0 " + b"x" * 100
+    sender = Sender(daemon.ingest, hello(job="long", source="s", streams=["rank-0.log"]), [[Part(BASE_US + i, line, True) for i in range(150000)]]).connect()
+    sender.send_all()
+    sender.end()
+    asked = []
+    for _ in range(24):
+        asked.append(socket.socket(socket.AF_UNIX))
+        asked[-1].connect(str(daemon.api.path))
+        asked[-1].sendall(b"GET /v1/jobs/long/logs?lines=10000 HTTP/1.1\r\nHost: x\r\n\r\n")
+    poll.pace(0.1)
+    daemon.stop()
+    for one in asked:
+        one.close()
+
+
+def test_slow_first_line(t):
+    """The second that a first line may take begins with its first byte, not with the connection."""
+    daemon = t.start()
+    raw = json.dumps({"event": "hello", "protocol": "firstfault/1", **hello(job="slow", source="s", streams=["a"])}).encode() + b"\n"
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(10)
+        peer.connect(str(daemon.ingest))
+        poll.pace(1.2)
+        peer.sendall(raw[:20])
+        poll.pace(0.2)
+        peer.sendall(raw[20:])
+        t.check(b'"welcome"' in peer.recv(65536), "a hello in two parts is one")
+    daemon.stop()
+
+
+def test_acks_are_few(t):
+    """At most one ack each 100 ms, whatever is told; at once after `end`."""
+    daemon = t.start()
+    sender = Sender(daemon.ingest, hello(job="acks", source="s", streams=["a"], rank=0), [[]]).connect()
+    clock, acks = poll.Deadline(0), []
+    for step in range(200):
+        sender.control({"event": "sign", "step": step, "time": rfc3339(BASE_US + step)})
+        before = sender.controls
+        sender.pump()
+        if sender.controls != before:
+            acks.append(clock.spent())
+        poll.pace(0.005)
+    t.check(len(acks) <= clock.spent() / 0.1 + 2, f"{len(acks)} acks in {clock.spent():.2f} s: {acks}")
+    sender.end()
+    daemon.stop()
+
+
+def test_foreign_run(t):
+    """Nobody adds a run to another user's job, by no way."""
+    if os.geteuid() != 0:
+        t.skip("needs two users")
+    t.folder.chmod(0o755)
+    daemon = t.start()
+    daemon.folder.chmod(0o755)
+    daemon.api.start("mine", world_size=1)
+    code = "import json, os, sys\nos.setuid(65534)\nfrom support.http import Api\nprint([Api(sys.argv[1]).request('POST', u, {'run': 'other'}).status for u in sys.argv[2:]])"
+    urls = ["/v1/jobs/mine/start", "/v1/jobs/mine/end?wait=0", "/v1/jobs/mine/end?wait=0&create=1"]
+    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[1])}
+    done = subprocess.run([sys.executable, "-c", code, str(daemon.api.path), *urls], capture_output=True, env=env, timeout=60)
+    t.same(done.stdout.decode().strip(), "[403, 404, 403]", f"answers to another user {done.stderr.decode()[-300:]}")
+    t.same([x["run"] for x in daemon.api.items("/v1/jobs")], ["0"], "runs")
+    daemon.stop()
+
+
 def test_full_disk(t):
     disk = t.folder / "disk"
     disk.mkdir()
@@ -496,4 +563,5 @@ def full_disk(t, disk):
 if __name__ == "__main__":
     trial.main(__doc__, test_paths, test_binary_and_empty, test_usage, test_huge_line, test_odd_json, test_hello, test_data, test_huge_native_line,
                test_json_lines, test_two_claim_one_rank, test_http, test_damaged_store, test_newer_store, test_second_daemon, test_config,
-               test_open_tcp, test_sigterm, test_full_disk)
+               test_open_tcp, test_sigterm, test_sigterm_while_reading,
+               test_slow_first_line, test_acks_are_few, test_foreign_run, test_full_disk)

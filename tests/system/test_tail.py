@@ -110,6 +110,21 @@ def test_links_are_not_followed(t):
     daemon.stop()
 
 
+def test_pipes_are_left_alone(t):
+    """A pipe that matches is not even opened: whoever waits to write would be let in, and killed when it is closed again."""
+    logs = t.folder / "logs" / "j"
+    logs.mkdir(parents=True)
+    os.mkfifo(logs / "rank-0.log")
+    writer = t.spawn("sh", "-c", f"echo step 1 > {logs}/rank-0.log; echo done > {t.folder}/wrote")
+    daemon = t.start(options=[("tail", logs.parent / "{job}" / "{name}")])
+    grow(logs / "rank-1.log", b"step 1\n")
+    tail_of(daemon, "j", 7)
+    grow(logs / "rank-2.log", b"step 1\n")   # found by a later walk
+    tail_of(daemon, "j", 14)
+    t.check(writer.poll() is None and not (t.folder / "wrote").exists(), "the writer of a pipe still waits for its reader")
+    daemon.stop()
+
+
 def test_truncated_and_replaced(t):
     logs = t.folder / "logs"
     path = logs / "j" / "rank-0.log"
@@ -126,4 +141,5 @@ def test_truncated_and_replaced(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_growing_tree, test_new_files_and_placeholders, test_links_are_not_followed, test_truncated_and_replaced)
+    trial.main(__doc__, test_growing_tree, test_new_files_and_placeholders, test_links_are_not_followed, test_pipes_are_left_alone,
+               test_truncated_and_replaced)

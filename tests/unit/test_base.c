@@ -364,6 +364,36 @@ START_TEST(test_mask)
 }
 END_TEST
 
+/* Words that may be cut in the middle of a secret, and words that are none. */
+static const struct {
+	const char *word;
+	bool front;
+} front_rows[] = {
+	{"", false},
+	{"h", true},
+	{"hf_", true},
+	{"hf_abcdefghijkl", true},
+	{"hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", true},
+	{"TOKEN_hf_abc", true},
+	{"shf_abc", false},
+	{"hf_abc_def", false},
+	{"hg", false},
+	{"memory", false},
+	{"AK", true},
+	{"AKIAIOSFODNN7EXAMPLE", true},
+	{"x_ASIAIOSF", true},
+	{"AKIAIOSFODNN7EXAMPLEX", false},
+	{"AKIAios", false},
+	{"XAKIAIOSF", false},
+};
+
+START_TEST(test_mask_is_front)
+{
+	const char *word = front_rows[_i].word;
+	ck_assert_msg(ff_mask_is_front(word, strlen(word)) == front_rows[_i].front, "%s", word);
+}
+END_TEST
+
 /* ---- usec */
 
 START_TEST(test_usec_calendar)
@@ -792,6 +822,7 @@ int main(void)
 	tcase_add_test(tc, test_map_keys);
 	tcase_add_test(tc, test_map_hostile_keys);
 	LOOP(tc, test_mask, mask_rows);
+	LOOP(tc, test_mask_is_front, front_rows);
 	tcase_add_test(tc, test_usec_calendar);
 	LOOP(tc, test_usec_rfc3339, time_rows);
 	tcase_add_test(tc, test_usec_render);

@@ -603,6 +603,20 @@ START_TEST(test_native_comes_back)
 }
 END_TEST
 
+/* Lines behind the `end` of their own connection: the stream is open again, until that goes. */
+START_TEST(test_native_goes_on)
+{
+	struct ff_intake *in = create(false);
+	feed(in, HELLO("") "0 0. abc\n{\"event\":\"end\",\"offsets\":[4,0]}\n0 0. de\n");
+	check_dump("j/0\n  n/out rank 3/1/0 stdout source=s1 fed=7 open\n"
+		   "  n/err rank 3/1/0 stderr source=s1 fed=0 ended\n");
+	ff_intake_end(in, NOW);
+	ff_intake_destroy(in);
+	check_dump("j/0\n  n/out rank 3/1/0 stdout source=s1 fed=7 vanished\n"
+		   "  n/err rank 3/1/0 stderr source=s1 fed=0 ended\n");
+}
+END_TEST
+
 /* Another connection takes the streams over; the first one must not end them. */
 START_TEST(test_native_taken_over)
 {
@@ -693,6 +707,24 @@ START_TEST(test_native_too_long)
 		ff_buf_finish(&line);
 		ff_intake_destroy(in);
 	}
+}
+END_TEST
+
+/* What a data line may have is too much for an object, and that is said. */
+START_TEST(test_native_long_object)
+{
+	struct ff_intake *in = create(false);
+	struct ff_buf line = {0};
+	ff_buf_addz(&line, "{\"event\":\"sign\",\"wchan\":\"");
+	while (line.len < FF_WIRE_CONTROL) {
+		ff_buf_addc(&line, '.');
+	}
+	ff_buf_addz(&line, "\"}\n");
+	feed(in, HELLO(""));
+	ff_intake_feed(in, line.p, line.len, NOW);
+	ck_assert_ptr_nonnull(strstr(replies.p, "\"too-long\""));
+	ff_buf_finish(&line);
+	ff_intake_destroy(in);
 }
 END_TEST
 
@@ -933,7 +965,7 @@ static const struct {
 	{"native", HELLO("") "0 0. key=" HF "\n0 0. " HF "\n"},
 	{"native, in pieces",
 		HELLO("") "0 0- key=hf_abcdefghijkl\n0 0- mnopqrstuvwxyz01234\n0 0. 56789\n"
-			  "0 0- " HF "\n"},
+			  "0 0- " HF "\n{\"event\":\"end\",\"offsets\":[83,0]}\n"},
 };
 
 /* Wherever the bytes are cut: no secret is seen, and no offset changes. */
@@ -950,6 +982,31 @@ START_TEST(test_secrets)
 			cut, texts.p);
 		ck_assert_uint_eq(count(FF_COUNT_secrets), 2);
 		ck_assert_ptr_nonnull(strstr(texts.p, "<secret:hf:"));
+		teardown();
+		setup();
+	}
+}
+END_TEST
+
+/* The connection goes in the middle of a secret; the sender comes again. */
+START_TEST(test_secret_vanishes)
+{
+	const char *line = "0 0- key=" HF;
+	for (size_t n = strlen("0 0- k"); n <= strlen(line); n++) {
+		struct ff_intake *in = create(false);
+		feed(in, HELLO(""));
+		ff_intake_feed(in, line, n, NOW);
+		feed(in, "\n");
+		ff_intake_end(in, NOW);
+		ff_intake_destroy(in);
+		in = create(false);
+		feed(in, HELLO("") "0 0. key=" HF " end\n");
+		ff_intake_end(in, NOW);
+		ff_intake_destroy(in);
+		ck_assert_msg(!strstr(texts.p, "abc") && !strstr(texts.p, "789"), "cut at %zu: %s",
+			n, texts.p);
+		ck_assert_uint_eq(count(FF_COUNT_secrets), 1);
+		ck_assert_uint_eq(runs.runs[0]->job->streams[0]->fed, 48);
 		teardown();
 		setup();
 	}
@@ -1071,9 +1128,11 @@ int main(void)
 	tcase_add_test(tc, test_jsonl_long);
 	tcase_add_test(tc, test_native);
 	tcase_add_test(tc, test_native_comes_back);
+	tcase_add_test(tc, test_native_goes_on);
 	tcase_add_test(tc, test_native_taken_over);
 	LOOP(tc, test_native_fails, N(fails));
 	tcase_add_test(tc, test_native_too_long);
+	tcase_add_test(tc, test_native_long_object);
 	tcase_add_test(tc, test_native_other_rank);
 	tcase_add_test(tc, test_native_same_rank);
 	tcase_add_test(tc, test_native_clock);
@@ -1085,6 +1144,7 @@ int main(void)
 	LOOP(tc, test_trust, N(trusts));
 	tcase_add_test(tc, test_origin);
 	LOOP(tc, test_secrets, N(secrets));
+	tcase_add_test(tc, test_secret_vanishes);
 	LOOP(tc, test_any_cut, N(wholes));
 	LOOP(tc, test_hostile, 5);
 	tcase_add_test(tc, test_control);

@@ -365,7 +365,7 @@ static const struct {
 	{"plain text", "plain text", NONE, NONE},
 	{"Traceback (most recent call last):", "Traceback (most recent call last):", NONE, NONE},
 
-	/* torch: formats.md 2.1, 2.3, 2.4 */
+	/* torch: SOURCES.md c10-logging, torch-logging, torch-excepthook */
 	{"[rank3]: Traceback (most recent call last):", "Traceback (most recent call last):",
 		GLOBAL(3), NONE},
 	{"[rank3]:     ~~~~^^^", "    ~~~~^^^", GLOBAL(3), NONE},
@@ -407,7 +407,7 @@ static const struct {
 		"2026-11-30 09:34:17,075 [rank9] INFO x", GLOBAL(9), LOCAL(1)},
 	{"3: [rank3] ready", "[rank3] ready", GLOBAL(3), TASK(3)},
 
-	/* torchrun --tee: 1.2 */
+	/* torchrun --tee: SOURCES.md torch-tail-prefix */
 	{"[default0]:step 12 loss 3.25", "step 12 loss 3.25", LOCAL(0), NONE},
 	{"[default3]:  File \"a.py\", line 3", "  File \"a.py\", line 3", LOCAL(3), NONE},
 	{"[default3]:", "", LOCAL(3), NONE},
@@ -422,7 +422,7 @@ static const struct {
 	{"[default3] x", "[default3] x", NONE, NONE},
 	{"[node-1]: x", "[node-1]: x", NONE, NONE},
 
-	/* srun --label: 6.1 */
+	/* srun --label: SOURCES.md srun-label */
 	{" 3: loss 2.31", "loss 2.31", TASK(3), NONE},
 	{"13: x", "x", TASK(13), NONE},
 	{"0:   File \"a.py\"", "  File \"a.py\"", TASK(0), NONE},
@@ -445,7 +445,7 @@ static const struct {
 	{"4: 5: x", "5: x", TASK(4), NONE},
 	{"[rank3]: 5: x", "5: x", GLOBAL(3), NONE},
 
-	/* Open MPI: 6.1 and formats-slurm24-mpi5.md 2.1 */
+	/* Open MPI: SOURCES.md ompi-iof */
 	{"[1,3]<stderr>:Traceback (most recent call last):", "Traceback (most recent call last):",
 		GLOBAL(3), NONE},
 	{"[1,3]<stderr>:  File \"a.py\"", "  File \"a.py\"", GLOBAL(3), NONE},
@@ -493,7 +493,7 @@ static const struct {
 	{"[rank3]: [node1]: x", "[node1]: x", GLOBAL(3), NONE},
 	{"[rank3]: [1] x", "[1] x", GLOBAL(3), NONE},
 
-	/* Ray, vLLM: formats-frameworks.md 1 */
+	/* Ray, vLLM: SOURCES.md ray-logs */
 	{"(RayTrainWorker pid=1234, ip=10.0.0.5) RuntimeError: boom", "RuntimeError: boom",
 		PID(1234), NONE},
 	{"\x1b[36m(RayTrainWorker pid=375)\x1b[0m Traceback", "Traceback", PID(375), NONE},
@@ -520,7 +520,7 @@ static const struct {
 		NONE, NONE},
 	{"x][rank1]: y", "x][rank1]: y", NONE, NONE},
 
-	/* containers: 6.4 */
+	/* containers: SOURCES.md cri-logs */
 	{"2025-06-07T04:10:00.900777711Z stdout F [rank 0] x", "[rank 0] x", NONE, NONE},
 	{"2024-05-01T14:00:00.5+02:00 stderr P [rank9]:[E x", "[E x", GLOBAL(9), NONE},
 	{"2024-05-01T14:00:00Z stderr F:x 3: y", "y", TASK(3), NONE},
@@ -554,7 +554,7 @@ START_TEST(test_entry)
 }
 END_TEST
 
-/* pdsh: 6.1 */
+/* pdsh: HOST: text */
 START_TEST(test_entry_host)
 {
 	struct ff_entry e;

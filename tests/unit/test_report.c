@@ -154,7 +154,7 @@ START_TEST(long_text_is_cut)
 }
 END_TEST
 
-/* Every key of the verdict, in the order of design 6.5. */
+/* Every key of the verdict, in the order of shared/README.md 6.5. */
 static const char *const keys[] = {"schema", "job", "run", "attempt", "as_of", "world_size",
 	"state", "final", "verdict", "confidence", "initiating", "node", "fault", "summary",
 	"cause", "fix", "verify", "action", "operand", "collateral", "ranks", "missing", "why",

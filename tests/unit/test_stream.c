@@ -777,7 +777,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct source *src, const 
 	struct ff_chunk c = {
 		from, src->all.p + from, src->all.len - from, stamp_at(from), src->tags};
 	ff_stream_feed(src->s, &src->w->digest, &c);
-	/* design, law 9: half of what a sender may have unacknowledged. */
+	/* shared/README.md, law 9: half of what a sender may have unacknowledged. */
 	ck_assert_uint_lt(src->s->fed - ff_stream_resume(src->s), FF_MAX_UNACKED / 2);
 }
 
