@@ -46,6 +46,14 @@ static int judge(const struct ff_runs *runs, const struct analyze *a, struct ff_
 			continue;
 		}
 		struct ff_verdict *v = ff_job_judge(runs->runs[i]->job, &ask);
+		if (a->attempt >= v->timeline.nattempts) {
+			ff_buf_clear(out);
+			status = client_failf(CLIENT_INPUT, NULL,
+				"the run has no attempt %d, the last is %d", (int)a->attempt,
+				(int)v->timeline.nattempts - 1);
+			ff_verdict_destroy(v);
+			return status;
+		}
 		int exit = ff_verdict_exit_status(v->kind);
 		status = exit > status ? exit : status;
 		if (shown++) {

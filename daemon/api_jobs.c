@@ -240,6 +240,13 @@ void api_jobs_verdict(struct request *r)
 	}
 	struct ff_verdict *v = answer_judge(r->d, run, (int32_t)attempt);
 	struct ff_buf out = {0};
+	if (attempt >= v->timeline.nattempts) {
+		request_problem(r, 404, "the run has no attempt %d, the last is %d", (int)attempt,
+			(int)v->timeline.nattempts - 1);
+		ff_verdict_destroy(v);
+		return;
+	}
+	v->unfolded = is_true(r, "full");
 	r->version = run->version;
 	if (wants_text(r)) {
 		render_text(r, v, width, &out);

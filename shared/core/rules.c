@@ -1106,9 +1106,10 @@ static bool rule_own(struct look *k, struct ff_finding *f)
 		f->confidence = FF_POSSIBLE;
 	}
 	f->text = ff_arena_fmt(arena_of(k),
-		k->ngroups == 1
-			? "rank %d is the only one with a fault of its own; the others only report"
-			: "rank %d's own fault is before every other rank's",
+		k->ngroups > 1 ? "rank %d's own fault is before every other rank's"
+		: nobody_reports(k)
+			? "rank %d has a fault of its own; no other rank shows any"
+			: "rank %d is the only one with a fault of its own; the others only report",
 		(int)g->first->rank);
 	return true;
 }

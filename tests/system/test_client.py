@@ -49,7 +49,10 @@ def test_ship_and_ask(t):
     t.same(ask("why", "47").stdout, ask("why", "4711").stdout, "why of a unique prefix")
     ask("why", "4711", "--exit-status", status=(STATUS[ended["verdict"]],))
     ask("why", "4711", status=(0,))
-    ask("why", "4711", "--attempt", 0) if "--attempt" in ask("why", "--help").stdout.decode() else None
+    ask("why", "4711", "--attempt", 0)
+    for words in (["--attempt", 9], ["--not", 999]):
+        said = ask("why", "4711", *words, status=(65,)).stderr.decode()
+        t.check(f"has no {'attempt 9' if 9 in words else 'rank 999'}" in said, f"why {words}: {said}")
 
     events = t.json("events", "4711", "--json", env=env)["items"]
     t.check(any(e["kind"] == "fault" for e in events), f"events: {events[:3]}")
