@@ -336,12 +336,18 @@ static void on_intake_closing(void *ud, const char *reason)
 	c->error = reason;
 }
 
+/* Source "0" is nobody's alone: what its connections bring is appended. */
+static bool is_shared(const struct stream_state *ss)
+{
+	return !strcmp(ss->stream->origin.source, "0");
+}
+
 static void take_over(struct conn *c, struct stream_state *ss)
 {
 	struct conn *old = ss->conn;
-	/* source "0" is nobody's alone: text is appended */
-	bool shared = !strcmp(ss->stream->origin.source, "0");
-	if (old && old != c && !shared) {
+	if (is_shared(ss)) {
+		ss->speakers++;
+	} else if (old && old != c) {
 		ff_intake_forget(old->intake, ss->stream);
 		ff_log_info("conn", "peer=%s stream=%s was taken over by peer=%s", old->peer,
 			ss->stream->key, c->peer);
@@ -421,9 +427,16 @@ static void release(struct conn *c)
 		return;
 	}
 	c->ended = true;
-	ff_intake_end(c->intake, clock_wall());
 	size_t n;
 	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
+	for (size_t i = 0; i < n; i++) {
+		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
+		if (ss && is_shared(ss) && ss->speakers && --ss->speakers) {
+			ff_intake_forget(c->intake, streams[i].stream); /* others go on */
+		}
+	}
+	ff_intake_end(c->intake, clock_wall());
+	streams = ff_intake_streams(c->intake, &n);
 	for (size_t i = 0; i < n; i++) {
 		if (streams[i].stream) {
 			ledger_touch(c->server->d->ledger, streams[i].run, streams[i].stream);

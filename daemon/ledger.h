@@ -50,6 +50,7 @@ struct stream_state {
 	struct stream_state *next_dirty;
 	bool queued;
 	struct conn *conn;      /* that speaks for it, NULL */
+	unsigned speakers;      /* connections that feed it, if its source is nobody's alone */
 	struct tail_file *tail; /* that it follows, NULL */
 	struct segment_writer text;
 	uint64_t texted;             /* bytes that are in the segments or in `text` */

@@ -472,6 +472,25 @@ def test_slow_first_line(t):
     daemon.stop()
 
 
+def test_shared_stream(t):
+    """Two connections feed one JSON Lines stream: it ends with the last of them, not with the first."""
+    daemon = t.start()
+    line = json.dumps({"job": "shared", "stream": "rank-0.log", "rank": 0, "message": "step 1"}).encode() + b"\n"
+    seen = lambda: daemon.api.get("/v1/jobs/shared/verdict").json()
+    peers = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+    for n, peer in enumerate(peers):
+        peer.connect(str(daemon.ingest))
+        peer.sendall(line)
+        poll.until(f"line {n + 1}", lambda: daemon.status()["counters"]["lines"] == n + 1)
+    daemon.api.end("shared", wait="0", exit_code=0)
+    peers[0].close()
+    poll.until("one connection less", lambda: daemon.status()["connection_count"] == 1)
+    t.same(seen()["final"], False, "final while one of two is connected")
+    peers[1].close()
+    poll.until("a final verdict", lambda: seen()["final"])
+    daemon.stop()
+
+
 def test_acks_are_few(t):
     """At most one ack each 100 ms, whatever is told; at once after `end`."""
     daemon = t.start()
@@ -564,4 +583,4 @@ if __name__ == "__main__":
     trial.main(__doc__, test_paths, test_binary_and_empty, test_usage, test_huge_line, test_odd_json, test_hello, test_data, test_huge_native_line,
                test_json_lines, test_two_claim_one_rank, test_http, test_damaged_store, test_newer_store, test_second_daemon, test_config,
                test_open_tcp, test_sigterm, test_sigterm_while_reading,
-               test_slow_first_line, test_acks_are_few, test_foreign_run, test_full_disk)
+               test_slow_first_line, test_shared_stream, test_acks_are_few, test_foreign_run, test_full_disk)
