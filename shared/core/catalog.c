@@ -291,7 +291,7 @@ static int add_text(struct ff_catalog *c, const struct ff_json_node *obj, struct
 		"source",
 		NULL,
 	};
-	const char *literal;
+	const char *literal = NULL;
 	struct ff_text t = {.index = (uint32_t)c->ntexts, .sig = sig};
 	if (!ff_json_is_object(obj)) {
 		return bad(at, FF_ESCHEMA, "\"match\" holds something that is no object");

@@ -164,7 +164,7 @@ START_TEST(test_scan_random)
 	for (size_t i = 0; i < sizeof text; i++) {
 		text[i] = alphabet[random_below(&r, letters)];
 	}
-	struct word words[60];
+	struct word words[60] = {{{NULL, 0}, 0}};
 	size_t n = random_below(&r, 60), used = 0;
 	for (size_t i = 0; i < n; i++) {
 		size_t len = 1 + random_below(&r, _i % 3 ? 5 : 30);
