@@ -1331,8 +1331,9 @@ static void collect_events(struct ff_timeline *t, const struct ff_digest *digest
 	t->all = FF_ARENA_ARR(&t->arena, struct ff_sighting, total + 1);
 	for (size_t i = 0; i < t->nstreams; i++) {
 		const struct ff_stream *s = t->streams[i];
+		const struct ff_event *open = counts[i] ? t->provisional + next : NULL;
 		for (size_t j = 0; j < s->nevents; j++) {
-			if (!is_replaced(&s->events[j], t->provisional + next, counts[i])) {
+			if (!is_replaced(&s->events[j], open, counts[i])) {
 				add_stream_event(t, s, &s->events[j], false);
 			}
 		}
