@@ -20,7 +20,6 @@
 #define PIECE_MAX 65536u        /* text of one data line */
 #define OUT_MAX (256u * 1024u)  /* bytes encoded ahead */
 #define IN_MAX (64u * 1024u)    /* bytes of one answer */
-#define WORD_MAX 256u           /* a word is not cut, so that a secret in it is masked whole */
 #define TICK_US 100000          /* how often followed files are looked at */
 #define LOOK_US 2000000
 #define PIECE_AFTER_US FF_SECOND /* an unfinished line of a followed file goes out after this */
@@ -232,20 +231,11 @@ static void forget_acked(struct sender *s)
 
 /* ---- encoding */
 
-static bool is_word(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		c == '_';
-}
-
-/* Where a piece of an unfinished line may be cut: not inside a word. */
+/* Where a piece of an unfinished line may be cut: not inside what may be a secret. */
 static size_t cut_at(const char *p, size_t n)
 {
-	size_t word = 0;
-	while (word < n && word < WORD_MAX && is_word(p[n - 1 - word])) {
-		word++;
-	}
-	return word == n || word == WORD_MAX ? n : n - word;
+	size_t open = ff_mask_open(p, n);
+	return open == n ? n : n - open;
 }
 
 static void encode(struct sender *s, char *text, size_t n, bool newline)

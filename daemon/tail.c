@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define THREADS 16u
-#define HELD_MAX 256u    /* bytes of a word that waits for its rest; a longer one is no secret */
 #define STAMPS_MAX 4096u /* times between resume and fed; further ones are taken for the last */
 #define TURN_BYTES (1u << 20) /* taken from one thread before the loop sees to others */
 #define LOOKS_MAX 4u          /* looks for one run: each may find files that have to be read */
@@ -204,22 +203,6 @@ static void know_restored(struct tail *t)
 
 /* ---- feeding */
 
-static bool is_word(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		c == '_';
-}
-
-/* Bytes at the end that may be the front of a secret. */
-static size_t open_word(struct ff_str s)
-{
-	size_t n = 0;
-	while (n < s.n && n <= HELD_MAX && is_word(s.p[s.n - 1 - n])) {
-		n++;
-	}
-	return n > HELD_MAX ? 0 : n;
-}
-
 static void keep_mark(struct tail_file *t, uint64_t offset, struct ff_str raw)
 {
 	size_t take = raw.n < FILES_MARK ? raw.n : FILES_MARK;
@@ -302,7 +285,7 @@ static void take_data(struct tail *t, struct tail_file *f, struct ff_str data)
 	ff_buf_adds(&f->word, data);
 	f->read += data.n;
 	struct ff_buf all = f->word;
-	size_t keep = open_word(ff_buf_str(&all));
+	size_t keep = ff_mask_open(all.p, all.len);
 	size_t n = all.len - keep;
 	mask_and_feed(t, f, all.p, n);
 	ff_buf_consume(&f->word, n);

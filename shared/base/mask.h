@@ -1,16 +1,24 @@
 /* Masking of secrets in log text, in place and without changing its length.
  *
  * A secret becomes `<secret:KIND:HASH>` (kind and a short unkeyed hash of it), cut or filled up
- * with
- * '*' to the secret's own length, so that every offset stays the raw one. Kinds: "hf" (Hugging Face
- * tokens, hf_ and 30 or more letters and digits) and "aws" (access key ids, AKIA or ASIA and 16).
+ * with '*' to the secret's own length, so that every offset stays the raw one. The kinds and what
+ * they look like stand in mask.c. Text that is masked already holds no secret.
+ *
+ * What comes in pieces: the front of a secret at the end of a piece is not known for one, so the
+ * caller keeps the bytes that ff_mask_open counts and puts them before the next piece.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Masks every whole secret in p[0..n); returns how many. */
+#define FF_MASK_OPEN_MAX 8192u /* bytes that are ever kept back; a longer one is no secret known */
+
+/* Masks every whole secret in p[0..n), which may hold several lines; returns how many. */
 size_t ff_mask(char *p, size_t n);
-/* May p[0..n), a word of letters, digits and '_' (or its end), go on as a secret or be one? */
+/* How many bytes at the end of p[0..n) may be the front of a secret, or one that goes on; at most
+ * FF_MASK_OPEN_MAX. A word that isn't finished is always open. */
+size_t ff_mask_open(const char *p, size_t n);
+/* May p[0..n), the last bytes of a text that broke off, hold part of a secret? Then they are not to
+ * be shown: unlike a whole one a half isn't masked. */
 bool ff_mask_is_front(const char *p, size_t n);

@@ -8,7 +8,6 @@
 
 #define FIRST_LINE_MAX (64u * 1024u) /* bytes of the line that chooses the dialect */
 #define FRONT_MAX 8u /* bytes by which HTTP and TLS are known */
-#define HELD_MAX 256u /* bytes of a word held back; a longer one is no secret that is known */
 
 static const struct ff_line_tags no_tags = {{FF_TAG_NONE, FF_UNKNOWN}, FF_UNKNOWN};
 
@@ -259,22 +258,6 @@ static void feed_chunk(struct ff_intake *in, struct ff_intake_stream *st, uint64
 	give_text(in, st, &c, fed < offset + data.n ? fed : offset + data.n);
 }
 
-static bool is_word(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		c == '_';
-}
-
-/* Bytes at the end that may be the front of a secret. */
-static size_t open_word(struct ff_str s)
-{
-	size_t n = 0;
-	while (n < s.n && n <= HELD_MAX && is_word(s.p[s.n - 1 - n])) {
-		n++;
-	}
-	return n > HELD_MAX ? 0 : n;
-}
-
 static void mask(struct ff_intake *in, struct ff_run *run, char *p, size_t n)
 {
 	size_t masked = ff_mask(p, n);
@@ -297,23 +280,18 @@ void ff_intake_put(struct ff_intake *in, size_t i, struct ff_str data, struct ff
 	ff_buf_clear(&in->work);
 	ff_buf_adds(&in->work, ff_buf_str(&h->word));
 	ff_buf_adds(&in->work, data);
-	size_t all = in->work.len, keep = open_word(ff_buf_str(&in->work));
-	if (keep == all) { /* one word so far: the first byte's stamp and tags hold */
-		if (!old) {
-			h->stamp = stamp;
-			h->tags = tags;
-		}
-		ff_buf_adds(&h->word, data);
-		return;
-	}
 	char *p = in->work.p;
-	mask(in, st->run, p, all - keep);
-	feed_chunk(in, st, at, ff_str_n(p, old), h->stamp, h->tags);
-	feed_chunk(in, st, at + old, ff_str_n(p + old, all - keep - old), stamp, tags);
+	size_t all = in->work.len, keep = ff_mask_open(p, all), out = all - keep;
+	size_t first = out < old ? out : old; /* the kept bytes' own stamp and tags hold for them */
+	mask(in, st->run, p, out);
+	feed_chunk(in, st, at, ff_str_n(p, first), h->stamp, h->tags);
+	feed_chunk(in, st, at + first, ff_str_n(p + first, out - first), stamp, tags);
 	ff_buf_clear(&h->word);
-	ff_buf_add(&h->word, p + all - keep, keep);
-	h->stamp = stamp;
-	h->tags = tags;
+	ff_buf_add(&h->word, p + out, keep);
+	if (keep <= data.n) {
+		h->stamp = stamp;
+		h->tags = tags;
+	}
 }
 
 void ff_intake_flush(struct ff_intake *in, size_t i)
