@@ -1,0 +1,486 @@
+#include "core/rules_own.h"
+
+/* ---- same faults */
+
+/* The group whose first fault is before all other own faults; NULL where nobody can tell. */
+static struct group *leading_group(const struct look *k, bool *ret_by_content)
+{
+	*ret_by_content = false;
+	for (size_t i = 0; i < k->ngroups; i++) {
+		struct group *g = &k->groups[i];
+		bool leads = true, by_content = false;
+		for (size_t j = 0; j < k->ngroups && leads; j++) {
+			struct group *h = &k->groups[j];
+			if (h == g || before(g->first, h->first)) {
+				continue;
+			}
+			/* A text that says what is wrong beats one that may be about a peer. */
+			bool clear = !is_vague(g->first) && is_vague(h->first) &&
+				!before(h->first, g->first);
+			leads = clear;
+			by_content = by_content || clear;
+		}
+		if (leads) {
+			*ret_by_content = by_content;
+			return g;
+		}
+	}
+	return NULL;
+}
+
+static size_t count_signalled(const struct look *k, int32_t *ret_rank, int *ret_sig)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (ff_story_signalled(k, st)) {
+			*ret_rank = st->line->rank;
+			*ret_sig = st->sig;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* All own faults are of the vague kind, and one rank died of a signal without a word: the signal
+ * was first, the exceptions are its peers' (SOURCES.md real-runs). */
+static bool signal_beats(const struct look *k)
+{
+	int32_t rank = FF_UNKNOWN;
+	int sig = 0;
+	for (size_t i = 0; i < k->ngroups; i++) {
+		if (!is_vague(k->groups[i].first)) {
+			return false;
+		}
+	}
+	return count_signalled(k, &rank, &sig) == 1 && sig != 15;
+}
+
+static bool nobody_reports(const struct look *k)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		if (k->stories[i].report) {
+			return false;
+		}
+	}
+	return !k->loose_reports;
+}
+
+/* Heard ranks outside the group that had the chance to show the same fault and did not. */
+static size_t count_without(const struct look *k, const struct group *g, bool *ret_all_torn)
+{
+	size_t n = 0;
+	*ret_all_torn = true;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		bool in = st->own && ff_group_has(g, st->own);
+		if (in || !st->line->own_stream) {
+			continue;
+		}
+		n++;
+		bool torn = st->closed || st->torn || ff_exit_signal(st->line->exit_code) == 15;
+		*ret_all_torn = *ret_all_torn && torn && !st->own && !st->report;
+	}
+	return n;
+}
+
+bool ff_rule_common(struct look *k, struct ff_finding *f)
+{
+	bool by_content, all_torn;
+	const struct group *g = leading_group(k, &by_content);
+	if (!g || g->n < 2 || signal_beats(k)) {
+		return false;
+	}
+	size_t without = count_without(k, g, &all_torn);
+	bool nearly_all = g->n * 10 >= (g->n + without) * 9;
+	/* The first to fail ends the others before they come to the same line. */
+	bool cut_short =
+		all_torn && nobody_reports(k) && (g->n > without || !ff_look_progressed(k));
+	if (!nearly_all && !cut_short) {
+		return false;
+	}
+	size_t world = k->t->roster_known ? k->t->nranks : 0;
+	if (world && g->n * 2 < world && !nobody_reports(k)) {
+		return false;
+	}
+	ff_finding_group(k, f, g);
+	f->kind = FF_VERDICT_COMMON;
+	f->nranks = 0;
+	f->confidence = world == g->n && !by_content ? FF_CERTAIN : FF_LIKELY;
+	f->text = ff_arena_fmt(arena_of(k),
+		"%zu of %zu ranks heard show the same fault of their own, none after a report "
+		"about a peer",
+		g->n, g->n + without);
+	return true;
+}
+
+static const char *node_of_group(const struct look *k, const struct group *g)
+{
+	const char *node = NULL;
+	for (size_t i = 0; i < g->n; i++) {
+		const struct ff_rank_line *r = ff_timeline_rank(k->t, g->own[i]->rank);
+		const char *here = r && r->node ? r->node : g->own[i]->node;
+		if (!here || (node && strcmp(node, here))) {
+			return NULL;
+		}
+		node = here;
+	}
+	return node;
+}
+
+bool ff_rule_on_a_node(struct look *k, struct ff_finding *f)
+{
+	bool by_content;
+	const struct group *g = leading_group(k, &by_content);
+	const char *node = g ? node_of_group(k, g) : NULL;
+	if (!node || g->n < 2 || signal_beats(k)) {
+		return false;
+	}
+	size_t here = 0, elsewhere = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct ff_rank_line *r = &k->t->ranks[i];
+		if (r->own_stream && r->node) {
+			here += !strcmp(r->node, node);
+			elsewhere += strcmp(r->node, node) != 0;
+		}
+	}
+	if (here > g->n || !elsewhere) {
+		return false;
+	}
+	ff_finding_group(k, f, g);
+	f->kind = FF_VERDICT_NODE;
+	f->node = node;
+	f->confidence = FF_LIKELY;
+	f->text = "every rank heard of this node shows the same fault, and no rank of another node";
+	return true;
+}
+
+bool ff_rule_on_some(struct look *k, struct ff_finding *f)
+{
+	bool by_content;
+	const struct group *g = leading_group(k, &by_content);
+	if (!g || g->n < 2 || signal_beats(k)) {
+		return false;
+	}
+	ff_finding_group(k, f, g);
+	f->confidence = is_vague(g->first) ? FF_POSSIBLE : FF_LIKELY;
+	f->text = ff_arena_fmt(arena_of(k),
+		"ranks %s show the same fault of their own, before anybody else's",
+		ff_look_ranks_text(k, f->ranks, f->nranks));
+	return true;
+}
+
+/* ---- own fault first */
+
+/* Was every other rank heard after this fault, or is its end explained? */
+static bool all_explained(const struct look *k, const struct ff_sighting *own)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		const struct ff_rank_line *r = st->line;
+		ff_usec d;
+		if (r->rank == own->rank || st->report || st->torn || st->closed || r->succeeded ||
+			r->exit) {
+			continue;
+		}
+		if (ff_when_diff(r->last_line, own->when, &d) && d >= 0) {
+			continue;
+		}
+		return false;
+	}
+	return true;
+}
+
+/* One fault without a rank, and one rank that ended by itself: its words (SOURCES.md
+ * torch-excepthook: before init_process_group there is no prefix). */
+static const struct ff_sighting *claim_loose(const struct look *k, int32_t *ret_rank)
+{
+	size_t alone = 0;
+	for (size_t i = 0; i < k->nloose; i++) {
+		if (k->loose[i]->ev->count > 1 ||
+			k->loose[i]->ev->fingerprint != k->loose[0]->ev->fingerprint) {
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->alone && st->sig != 15 && !st->report && !st->torn) {
+			*ret_rank = st->line->rank;
+			alone++;
+		}
+	}
+	if (!k->nloose || alone != 1) {
+		return NULL;
+	}
+	/* "Segmentation fault" is not the word of one that aborted. */
+	const char *died = ff_signal_fault(story_of(k, *ret_rank)->sig);
+	const char *said = k->loose[0]->ev->fault;
+	bool other = !strncmp(said, "sig", 3) && (!died || strcmp(died, said));
+	return other ? NULL : k->loose[0];
+}
+
+/* The same words without a rank, as often as there are ranks. */
+static bool loose_everywhere(const struct look *k)
+{
+	size_t copies = 0;
+	for (size_t i = 0; i < k->nloose; i++) {
+		if (k->loose[i]->ev->fingerprint != k->loose[0]->ev->fingerprint) {
+			return false;
+		}
+		copies += k->loose[i]->ev->count;
+	}
+	return k->t->world > 1 && copies * 10 >= (size_t)k->t->world * 9 && !k->loose_reports;
+}
+
+/* A launcher's own fault, and no rank of it that ever said or did anything. */
+static const struct ff_sighting *launcher_fault(const struct look *k)
+{
+	if (k->nloose != 1 || k->loose_reports || ff_look_progressed(k)) {
+		return NULL;
+	}
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		if (k->t->ranks[i].own_stream || k->t->ranks[i].exit) {
+			return NULL;
+		}
+	}
+	const struct ff_sighting *s = k->loose[0];
+	bool launcher = s->stream && s->stream->origin.kind == FF_STREAM_AGENT;
+	bool peers = !strncmp(s->ev->fault, "rendezvous", 10); /* it waited for other nodes */
+	return (launcher && !peers) || is_fault(s, "config-error") ? s : NULL;
+}
+
+static bool find_loose(struct look *k, struct ff_finding *f)
+{
+	int32_t rank = FF_UNKNOWN;
+	const struct ff_sighting *launcher = launcher_fault(k);
+	if (launcher) {
+		f->kind = FF_VERDICT_COMMON;
+		f->confidence = FF_LIKELY;
+		ff_finding_cause(f, launcher);
+		ff_finding_proof(k, f, launcher);
+		f->text = "the launcher itself failed, and no rank was started";
+		return true;
+	}
+	if (loose_everywhere(k)) {
+		f->kind = FF_VERDICT_COMMON;
+		f->confidence = FF_LIKELY;
+		ff_finding_cause(f, k->loose[0]);
+		ff_finding_proof(k, f, k->loose[0]);
+		f->text = "the same fault is printed as often as there are ranks, without their "
+			  "names";
+		return true;
+	}
+	const struct ff_sighting *s = claim_loose(k, &rank);
+	if (!s) {
+		return false;
+	}
+	ff_finding_blame(k, f, &rank, 1);
+	ff_finding_cause(f, s);
+	ff_finding_proof(k, f, s);
+	f->confidence = FF_LIKELY;
+	f->text = "one fault is printed without a rank, and one rank ended by itself";
+	return true;
+}
+
+bool ff_rule_own(struct look *k, struct ff_finding *f)
+{
+	bool by_content;
+	const struct group *g = leading_group(k, &by_content);
+	if (!k->ngroups) {
+		return find_loose(k, f);
+	}
+	if (!g || g->n != 1 || signal_beats(k)) {
+		return false;
+	}
+	for (size_t i = 0; i < k->nloose; i++) {
+		/* A fault of nobody knows whom, which may have been earlier and is not the same. */
+		bool other = k->loose[i]->ev->fingerprint != g->fingerprint;
+		if (other && !is_vague(k->loose[i]) && !before(g->first, k->loose[i])) {
+			return false;
+		}
+	}
+	ff_finding_group(k, f, g);
+	bool sure = k->t->world_told && !by_content && !k->nloose && !g->first->ev->quoted &&
+		all_explained(k, g->first);
+	f->confidence = sure ? FF_CERTAIN : FF_LIKELY;
+	if (is_vague(g->first) && nobody_reports(k) && k->ngroups > 1) {
+		f->confidence = FF_POSSIBLE;
+	}
+	f->text = ff_arena_fmt(arena_of(k),
+		k->ngroups > 1 ? "rank %d's own fault is before every other rank's"
+		: nobody_reports(k)
+			? "rank %d has a fault of its own; no other rank shows any"
+			: "rank %d is the only one with a fault of its own; the others only report",
+		(int)g->first->rank);
+	return true;
+}
+
+/* ---- killed */
+
+/* Of every rank there is output, or how it ended. */
+static bool all_known(const struct look *k)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct ff_rank_line *r = k->stories[i].line;
+		if (r->heard == FF_UNHEARD && !r->exit) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* A SIGKILL after another rank left by itself, without a report, is that one's clean-up. */
+static bool is_clean_up(const struct look *k, int32_t killed)
+{
+	const struct ff_sighting *exit = NULL;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		exit = k->stories[i].line->rank == killed ? k->stories[i].line->exit : exit;
+	}
+	for (size_t i = 0; exit && i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->line->rank != killed && st->alone && !st->report && !st->torn &&
+			before(st->line->exit, exit)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool ff_rule_killed(struct look *k, struct ff_finding *f)
+{
+	int32_t *ranks = FF_ARENA_ARR(arena_of(k), int32_t, k->t->nranks + 1);
+	size_t n = 0, terms = 0;
+	int sig = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (!ff_story_signalled(k, st)) {
+			continue;
+		}
+		if (n && sig != st->sig) {
+			return false;
+		}
+		sig = st->sig;
+		terms += sig == 15 || sig == 1;
+		ranks[n++] = st->line->rank;
+		ff_finding_proof(k, f, st->line->exit);
+	}
+	if (!n || (terms && (n > 1 || k->nwords))) {
+		return false;
+	}
+	if (n > 1 && sig == 9) {
+		return false; /* several SIGKILLs are somebody's clean-up as well */
+	}
+	if (n == 1 && sig == 9 && is_clean_up(k, ranks[0])) {
+		return false;
+	}
+	ff_finding_blame(k, f, ranks, n);
+	f->cause = f->proof[0];
+	f->fault = ff_signal_fault(sig);
+	f->confidence = n == 1 && k->t->world_told && !terms ? FF_CERTAIN : FF_LIKELY;
+	if (k->ngroups || k->nloose || !all_known(k)) {
+		f->confidence = FF_LIKELY;
+	}
+	if (n == k->t->nranks && n > 1) {
+		f->kind = FF_VERDICT_COMMON;
+		f->nranks = 0;
+	}
+	f->text = ff_arena_fmt(arena_of(k),
+		"rank %s ended by %s, which its launcher did not send, without a word about a peer",
+		ff_look_ranks_text(k, ranks, n), ff_signal_name(sig));
+	return true;
+}
+
+/* ---- an exit without a text */
+
+bool ff_rule_silent_exit(struct look *k, struct ff_finding *f)
+{
+	const struct story *who = NULL;
+	size_t others = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->own || st->late) {
+			return false;
+		}
+		bool silent = st->alone && !st->sig && !st->report && !st->torn && !st->echo;
+		if (silent && who) {
+			return false;
+		}
+		who = silent ? st : who;
+		others += st->closed || st->report;
+	}
+	/* Where reports carry no rank, they may be this rank's. */
+	if (!who || k->nloose || (k->loose_reports && others + 1 < k->t->nranks) || !others) {
+		return false;
+	}
+	ff_finding_blame(k, f, &who->line->rank, 1);
+	f->cause = who->line->exit;
+	f->fault = who->line->stderr_to_end ? "silent-exit" : "nonzero-exit";
+	ff_finding_proof(k, f, who->line->exit);
+	f->confidence = FF_LIKELY;
+	f->text = ff_arena_fmt(arena_of(k),
+		"rank %d ended by itself with exit code %d and without a text; the others report a "
+		"lost peer or were ended",
+		(int)who->line->rank, (int)who->line->exit_code);
+	return true;
+}
+
+/* ---- handled, quoted or late faults: they weigh nothing unless nothing else is there */
+
+/* Every rank heard shows the same one. */
+static bool echo_everywhere(const struct look *k)
+{
+	struct group g = {0};
+	size_t n = 0, heard = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct ff_sighting *s = k->stories[i].echo;
+		heard += k->stories[i].line->own_stream;
+		if (!s) {
+			continue;
+		}
+		if (!n) {
+			g = (struct group){.fault = s->ev->fault,
+				.signature = s->ev->signature,
+				.fingerprint = s->ev->fingerprint,
+				.frame = s->ev->frame};
+		}
+		n += ff_group_has(&g, s);
+	}
+	return n > 1 && n * 10 >= heard * 9;
+}
+
+bool ff_rule_handled(struct look *k, struct ff_finding *f)
+{
+	const struct story *who = NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->own) {
+			return false;
+		}
+		const struct ff_sighting *s = st->echo;
+		if (!s || (st->report && before(st->report, s))) {
+			continue;
+		}
+		who = who ? who : st;
+		n++;
+		if (f->nproof < 64) {
+			ff_finding_proof(k, f, s);
+		}
+	}
+	if (!n || k->nloose) {
+		return false;
+	}
+	ff_finding_cause(f, who->echo);
+	f->confidence = FF_POSSIBLE;
+	if (echo_everywhere(k)) {
+		f->kind = FF_VERDICT_COMMON;
+		f->text = "every rank heard shows the same fault, though not as the end of it";
+		return true;
+	}
+	if (n != 1) {
+		return false;
+	}
+	ff_finding_blame(k, f, &who->line->rank, 1);
+	f->text = "the only fault of its own that anybody shows was handled, or is a copy";
+	return true;
+}

@@ -1,0 +1,270 @@
+#include "core/rules_own.h"
+#include "base/arr.h"
+
+#include <stdlib.h>
+
+/* ---- accused: everybody names the same ranks */
+
+/* "[0] is setting up ... from [0]" and the like: an accuser that is among the accused. */
+static bool accuses(const struct ff_sighting *s)
+{
+	return s->ev->kind == FF_EVENT_FAULT && s->ev->role == FF_ROLE_SECONDARY &&
+		s->weight >= FF_WEIGHT_ECHO && ff_event_field(s->ev, FF_F_missing_ranks).n &&
+		s->nnamed;
+}
+
+static int cmp_rank(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static size_t sort_ranks(int32_t *ranks, size_t n)
+{
+	size_t kept = 0;
+	qsort(ranks, n, sizeof *ranks, cmp_rank);
+	for (size_t i = 0; i < n; i++) {
+		if (!kept || ranks[kept - 1] != ranks[i]) {
+			ranks[kept++] = ranks[i];
+		}
+	}
+	return kept;
+}
+
+/* All named ranks that do not wait themselves. */
+static size_t collect_accused(const struct look *k, struct ff_finding *f, int32_t **ret)
+{
+	int32_t *ranks = NULL;
+	size_t n = 0, cap = 0;
+	for (size_t i = 0; i < k->t->nall && n < 1u << 20; i++) {
+		const struct ff_sighting *s = &k->t->all[i];
+		if (!in_attempt(k, s) || !accuses(s)) {
+			continue;
+		}
+		if (f->nproof < 8) {
+			ff_finding_proof(k, f, s);
+		}
+		for (size_t j = 0; j < s->nnamed; j++) {
+			const struct story *st = story_of(k, s->named[j]);
+			/* A rank that nothing else speaks of may not exist at all. */
+			bool known = st &&
+				(k->t->roster_known || st->line->own_stream || st->line->exit);
+			if (known && !st->waited && s->named[j] != s->speaker) {
+				*FF_ARR_ADD(ranks, n, cap) = s->named[j];
+			}
+		}
+	}
+	*ret = ranks;
+	return n ? sort_ranks(ranks, n) : 0;
+}
+
+bool ff_rule_accused(struct look *k, struct ff_finding *f)
+{
+	int32_t *ranks;
+	size_t n = collect_accused(k, f, &ranks);
+	bool few = n && n * 2 <= k->t->nranks && !k->ngroups && !k->nloose;
+	if (few) {
+		ff_finding_blame(k, f, ranks, n);
+		f->cause = f->proof[0];
+		f->fault = f->cause->ev->fault;
+		f->confidence = n == 1 ? FF_LIKELY : FF_POSSIBLE;
+		f->text = ff_arena_fmt(arena_of(k),
+			"rank %s is named as the one that others waited for, and waits for nobody",
+			ff_look_ranks_text(k, ranks, n));
+	}
+	free(ranks);
+	return few;
+}
+
+/* ---- one rank is in another collective than all others */
+
+bool ff_rule_mismatch(struct look *k, struct ff_finding *f)
+{
+	size_t reports = 0;
+	int32_t a = FF_UNKNOWN, b = FF_UNKNOWN; /* still in every pair so far */
+	for (size_t i = 0; i < k->t->nall; i++) {
+		const struct ff_sighting *s = &k->t->all[i];
+		int32_t x = (int32_t)ff_event_int(s->ev, FF_F_rank_a, FF_UNKNOWN);
+		int32_t y = (int32_t)ff_event_int(s->ev, FF_F_rank_b, FF_UNKNOWN);
+		if (!in_attempt(k, s) || !is_fault(s, "collective-mismatch") || x < 0 || y < 0 ||
+			x == y) {
+			continue;
+		}
+		if (!reports++) {
+			a = x;
+			b = y;
+		} else {
+			a = a == x || a == y ? a : FF_UNKNOWN;
+			b = b == x || b == y ? b : FF_UNKNOWN;
+		}
+		if (f->nproof < 8) {
+			ff_finding_proof(k, f, s);
+		}
+	}
+	int32_t odd = a != FF_UNKNOWN ? a : b;
+	bool one = (a == FF_UNKNOWN) != (b == FF_UNKNOWN);
+	if (reports < 2 || !one || k->ngroups || k->nloose || !ff_timeline_rank(k->t, odd)) {
+		return false;
+	}
+	ff_finding_blame(k, f, &odd, 1);
+	f->cause = f->proof[0];
+	f->fault = "collective-mismatch";
+	f->confidence = FF_LIKELY;
+	f->text = ff_arena_fmt(arena_of(k),
+		"each of %zu comparisons has rank %d on one side: it is the odd one", reports,
+		(int)odd);
+	return true;
+}
+
+/* ---- did not arrive */
+
+bool ff_rule_late(struct look *k, struct ff_finding *f)
+{
+	const struct story *who = NULL;
+	size_t waited = 0, n = 0, closed_reports = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->own || st->sig || st->echo) {
+			return false;
+		}
+		if (st->waited) {
+			waited++;
+			if (f->nproof < 8) {
+				ff_finding_proof(k, f, st->waited);
+			}
+			continue;
+		}
+		if (st->report) {
+			closed_reports++;
+			continue;
+		}
+		who = st;
+		n++;
+	}
+	if (n != 1 || !waited || !k->t->roster_known || k->nloose || k->loose_reports) {
+		return false;
+	}
+	if (!who->line->stderr_to_end || who->line->heard == FF_UNHEARD || who->line->succeeded) {
+		return false;
+	}
+	/* In one timeout some ranks say "timed out" and others "closed by peer" (SOURCES.md
+	 * gloo-tcp). */
+	ff_finding_blame(k, f, &who->line->rank, 1);
+	f->cause = f->proof[0];
+	f->fault = "straggler-hang";
+	bool firm = waited + closed_reports > 1 || who->line->forced;
+	f->confidence = firm && waited >= closed_reports ? FF_LIKELY : FF_POSSIBLE;
+	f->text = ff_arena_fmt(arena_of(k),
+		"%zu ranks waited until the time limit; rank %d was heard to its end and did not",
+		waited + closed_reports, (int)who->line->rank);
+	return true;
+}
+
+/* ---- left with 0 */
+
+/* srun names each task that ended badly: the hole is one that left with 0
+ * (SOURCES.md slurm-messages). */
+bool ff_rule_early(struct look *k, struct ff_finding *f)
+{
+	const struct story *who = NULL;
+	size_t n = 0, reports = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->own || st->sig || st->echo) {
+			return false;
+		}
+		reports += st->report != NULL;
+		bool badly = st->line->exit && st->line->exit_code != 0;
+		if (!badly && !st->closed) {
+			who = st;
+			n++;
+		}
+	}
+	if (n != 1 || !reports || !k->t->roster_known || k->nloose || who->report) {
+		return false;
+	}
+	bool told = who->line->exit && who->line->exit_code == 0;
+	if (!told && (!who->line->stderr_to_end || k->t->nranks < 3)) {
+		return false;
+	}
+	ff_finding_blame(k, f, &who->line->rank, 1);
+	f->fault = "early-exit";
+	f->cause = who->line->exit;
+	if (who->line->exit) {
+		ff_finding_proof(k, f, who->line->exit);
+	}
+	for (size_t i = 0; i < k->t->nranks && f->nproof < 4; i++) {
+		if (k->stories[i].report) {
+			ff_finding_proof(k, f, k->stories[i].report);
+		}
+	}
+	f->confidence = FF_LIKELY;
+	f->text = ff_arena_fmt(arena_of(k),
+		"rank %d is the only one that did not end with an error, and the others lost a "
+		"peer",
+		(int)who->line->rank);
+	return true;
+}
+
+/* ---- a whole node without farewell */
+
+bool ff_rule_node_gone(struct look *k, struct ff_finding *f)
+{
+	const char *gone = NULL;
+	size_t closed = 0, waited = 0;
+	for (size_t i = 0; i < k->t->nnodes; i++) {
+		const char *node = k->t->nodes[i];
+		size_t ranks = 0, words = 0;
+		for (size_t j = 0; j < k->t->nranks; j++) {
+			const struct story *st = &k->stories[j];
+			if (st->own) {
+				return false;
+			}
+			if (!st->line->node || strcmp(st->line->node, node)) {
+				continue;
+			}
+			ranks += st->line->own_stream;
+			words += st->report || st->torn || st->closed || st->line->exit ||
+				st->line->succeeded;
+			waited += st->waited && st->waited == st->report;
+			closed += st->report && is_loss(st->report);
+		}
+		if (!ranks) {
+			continue;
+		}
+		if (!words && gone) {
+			return false;
+		}
+		gone = words ? gone : node;
+	}
+	for (size_t i = 0; gone && i < k->t->nall; i++) {
+		const struct ff_sighting *s = &k->t->all[i];
+		bool here = in_attempt(k, s) && s->node && !strcmp(s->node, gone);
+		bool word = s->weight >= FF_WEIGHT_ECHO || s->ev->kind == FF_EVENT_EXIT ||
+			ff_sighting_is(s, "agent-closing") || ff_sighting_is(s, "agent-signalled");
+		bool own = s->stream && s->stream->origin.kind != FF_STREAM_SCHEDULER;
+		if (here && word && own) {
+			return false;
+		}
+	}
+	if (!gone || !closed || waited || k->nloose || k->t->nnodes < 2) {
+		return false;
+	}
+	int32_t *ranks = FF_ARENA_ARR(arena_of(k), int32_t, k->t->nranks);
+	size_t n = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->line->node && !strcmp(st->line->node, gone)) {
+			ranks[n++] = st->line->rank;
+		} else if (st->report && f->nproof < 4) {
+			ff_finding_proof(k, f, st->report);
+		}
+	}
+	ff_finding_blame(k, f, ranks, n);
+	f->kind = FF_VERDICT_NODE;
+	f->node = gone;
+	f->fault = "node-lost";
+	f->confidence = FF_LIKELY;
+	f->text = "this node's ranks and agent end without a word; the others' connections closed";
+	return true;
+}
