@@ -32,6 +32,7 @@ enum ff_confidence { FF_CERTAIN, FF_LIKELY, FF_POSSIBLE, FF_NO_CONFIDENCE };
 	X(on_a_node, "same-fault-on-a-node") \
 	X(on_some, "same-fault-on-some") \
 	X(own, "own-fault-first") \
+	X(several, "several") \
 	X(killed, "killed") \
 	X(silent_exit, "silent-exit") \
 	X(handled, "handled-fault") \

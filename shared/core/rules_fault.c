@@ -1,5 +1,7 @@
 #include "core/rules_own.h"
 
+#include <stdlib.h>
+
 /* ---- same faults */
 
 /* The group whose first fault is before all other own faults; NULL where nobody can tell. */
@@ -312,6 +314,146 @@ bool ff_rule_own(struct look *k, struct ff_finding *f)
 			? "rank %d has a fault of its own; no other rank shows any"
 			: "rank %d is the only one with a fault of its own; the others only report",
 		(int)g->first->rank);
+	return true;
+}
+
+/* ---- several that nobody can order */
+
+static bool group_leads(const struct look *k, const struct group *g)
+{
+	for (size_t i = 0; i < k->ngroups; i++) {
+		if (&k->groups[i] != g && before(k->groups[i].first, g->first)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* All in one moment of one clock: too close together for one to be the other's consequence, since
+ * peers notice the end of a process, not its fault (SOURCES.md real-runs). */
+static bool in_one_moment(const struct ff_sighting *const *list, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		ff_usec d;
+		if (!ff_when_diff(list[i]->when, list[0]->when, &d) || d > FF_TRANSIT ||
+			d < -FF_TRANSIT) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int by_rank_of(const void *a, const void *b)
+{
+	const struct ff_sighting *x = *(const struct ff_sighting *const *)a;
+	const struct ff_sighting *y = *(const struct ff_sighting *const *)b;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* The members of all groups that may be first, by rank, as proof; false if one is vague. */
+static bool collect_leaders(const struct look *k, struct ff_finding *f, size_t *ret_groups)
+{
+	*ret_groups = 0;
+	for (size_t i = 0; i < k->ngroups; i++) {
+		const struct group *g = &k->groups[i];
+		if (!group_leads(k, g)) {
+			continue;
+		}
+		if (is_vague(g->first)) {
+			return false;
+		}
+		++*ret_groups;
+		for (size_t j = 0; j < g->n; j++) {
+			ff_finding_proof(k, f, g->own[j]);
+		}
+	}
+	if (f->nproof) {
+		qsort(f->proof, f->nproof, sizeof *f->proof, by_rank_of);
+	}
+	return true;
+}
+
+/* It ended by itself with an error code and told nothing about anybody. */
+static bool is_wordless(const struct story *st)
+{
+	return st->alone && !st->sig && !st->report && !st->torn && !st->echo && !st->late;
+}
+
+/* Several left with one code of their own, all that report a peer with another: the code sets them
+ * apart. */
+static bool find_odd_exits(const struct look *k, struct ff_finding *f)
+{
+	int32_t *ranks = FF_ARENA_ARR(arena_of(k), int32_t, k->t->nranks + 1);
+	int32_t odd = 0;
+	size_t n = 0, reports = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		int32_t code = st->line->exit_code;
+		if (is_wordless(st)) {
+			if (n && code != odd) {
+				return false;
+			}
+			odd = code;
+			ranks[n++] = st->line->rank;
+			ff_finding_proof(k, f, st->line->exit);
+		} else if (st->own || st->sig || st->echo) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		reports += st->report != NULL;
+		if (st->report && st->line->exit_code == odd) {
+			return false;
+		}
+	}
+	if (n < 2 || reports < n || k->nloose || k->loose_reports) {
+		return false;
+	}
+	ff_finding_blame(k, f, ranks, n);
+	f->cause = f->proof[0];
+	f->fault = "nonzero-exit";
+	f->confidence = FF_LIKELY;
+	f->text = ff_arena_fmt(arena_of(k),
+		"ranks %s ended by themselves with exit code %d, which nobody has that reports a "
+		"lost peer",
+		ff_look_ranks_text(k, ranks, n), (int)odd);
+	return true;
+}
+
+bool ff_rule_several(struct look *k, struct ff_finding *f)
+{
+	size_t leaders;
+	if (!k->ngroups) {
+		return find_odd_exits(k, f);
+	}
+	if (!collect_leaders(k, f, &leaders) || leaders < 2) {
+		return false;
+	}
+	int32_t *ranks = FF_ARENA_ARR(arena_of(k), int32_t, f->nproof);
+	const struct ff_sighting *first = NULL;
+	for (size_t i = 0; i < f->nproof; i++) {
+		ranks[i] = f->proof[i]->rank;
+		keep_first(&first, f->proof[i]);
+	}
+	ff_finding_cause(f, first);
+	if (in_one_moment(f->proof, f->nproof) && !k->nloose) {
+		ff_finding_blame(k, f, ranks, f->nproof);
+		f->confidence = FF_POSSIBLE;
+		f->text = ff_arena_fmt(arena_of(k),
+			"ranks %s have different faults of their own in one moment, too close "
+			"for one to follow from another",
+			ff_look_ranks_text(k, ranks, f->nproof));
+		return true;
+	}
+	f->kind = FF_VERDICT_UNDETERMINED;
+	f->confidence = FF_NO_CONFIDENCE;
+	f->candidates = ranks;
+	f->ncandidates = f->nproof;
+	f->text = ff_arena_fmt(arena_of(k),
+		"ranks %s each have a fault of their own, and their order is not known",
+		ff_look_ranks_text(k, ranks, f->nproof));
+	ff_finding_need(k, f, "stamps of one clock for these ranks would order their faults");
 	return true;
 }
 
