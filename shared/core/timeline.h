@@ -15,9 +15,8 @@
 #pragma once
 
 #include "core/clock.h"
+#include "core/signals.h"
 #include "core/stream.h"
-
-#define FF_EXIT_UNKNOWN INT32_MIN
 
 enum ff_run_state { FF_RUN_RUNNING, FF_RUN_STALLED, FF_RUN_ENDING, FF_RUN_ENDED };
 
@@ -127,12 +126,3 @@ enum ff_order ff_timeline_order(const struct ff_sighting *a, const struct ff_sig
 
 /* Is the event of this signature ("agent-closing")? */
 bool ff_sighting_is(const struct ff_sighting *s, const char *signature);
-
-/* The number of a signal: "9", "SIGKILL", "Killed", "Segmentation fault (core dumped)"; 0: none. */
-int ff_signal_parse(struct ff_str s);
-/* "SIGKILL"; NULL for a number without a name here. */
-const char *ff_signal_name(int sig);
-/* The signal in an exit code: -9 and a shell's 137 are 9; 0: it ended by itself. */
-int ff_exit_signal(int32_t code);
-/* Fault id of a death by this signal ("sigsegv"), NULL if none stands for it. */
-const char *ff_signal_fault(int sig);
