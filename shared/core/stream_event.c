@@ -50,10 +50,24 @@ static uint64_t fingerprint_of(const char *fault, struct ff_str text)
 	return hash;
 }
 
-/* Faults fold by what they say, numbers aside, and the rank they speak of; exits and facts only
+/* Who speaks, or is spoken of: where one lane holds the words of many, these tell them apart. */
+static bool tells_apart(enum ff_field_id id)
+{
+	static const enum ff_field_id ids[] = {FF_F_rank, FF_F_pg_rank, FF_F_peer_rank,
+		FF_F_peer_local_rank, FF_F_rank_a, FF_F_rank_b, FF_F_failed_ranks,
+		FF_F_missing_ranks, FF_F_busid};
+	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+		if (ids[i] == id) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Faults fold by what they say, numbers aside, and the ranks they speak of; exits and facts only
  * if all their fields are the same: the pids of "Sending process N closing signal" are what those
  * lines are for. A sign is what a healthy process prints about itself, however often: the first of
- * a lane is kept with its fields, the others are counted. */
+ * a lane is kept with its fields, one for each GPU that it names, the others are counted. */
 static struct ff_lane_event key_of(const struct ff_event *e)
 {
 	bool fault = e->kind == FF_EVENT_FAULT && e->role != FF_ROLE_CONTEXT;
@@ -63,20 +77,21 @@ static struct ff_lane_event key_of(const struct ff_event *e)
 		.fault = fault,
 		.pool = fault                      ? 0
 			: e->kind == FF_EVENT_EXIT ? 1
-						   : 2,
+			: e->kind == FF_EVENT_SIGN ? 2
+						   : 3,
 	};
 	unsigned char head[2] = {(unsigned char)e->kind, (unsigned char)e->role};
 	uint64_t hash = ff_str_hash(ff_str_n(head, sizeof head), FF_HASH_INIT);
 	hash = ff_str_hash(ff_str_z(e->fault), hash);
-	if (e->kind == FF_EVENT_SIGN) {
-		key.key = ff_str_hash(ff_str_z(e->signature), hash);
-		return key;
-	}
-	hash = ff_str_hash(ff_str_n(&e->fingerprint, sizeof e->fingerprint), hash);
-	bool by_text = e->kind == FF_EVENT_FAULT &&
-		(e->role == FF_ROLE_PRIMARY || e->role == FF_ROLE_SECONDARY);
-	for (size_t i = 0; i < e->fields.n; i++) {
-		if (by_text && e->fields.v[i].id != FF_F_rank) {
+	bool sign = e->kind == FF_EVENT_SIGN;
+	bool by_text = sign ||
+		(e->kind == FF_EVENT_FAULT &&
+			(e->role == FF_ROLE_PRIMARY || e->role == FF_ROLE_SECONDARY));
+	hash = sign ? ff_str_hash(ff_str_z(e->signature), hash)
+		    : ff_str_hash(ff_str_n(&e->fingerprint, sizeof e->fingerprint), hash);
+	bool bare = sign && !ff_event_field(e, FF_F_busid).n;
+	for (size_t i = 0; i < e->fields.n && !bare; i++) {
+		if (by_text && !tells_apart(e->fields.v[i].id)) {
 			continue;
 		}
 		unsigned char id[2] = {0, (unsigned char)e->fields.v[i].id};

@@ -37,6 +37,7 @@ struct ff_timeline_maps {
 	struct ff_map local; /* PLACE, attempt, local rank -> global rank + 1 */
 	struct ff_map pids;  /* node (or nothing), pid -> global rank + 1; a clash: of several */
 	struct ff_map only;  /* attempt, global rank -> its stream; a clash: of several */
+	struct ff_map pcis;  /* node (or nothing), PCI address -> global rank + 1; or a clash */
 	struct ff_map homes; /* attempt, global rank -> struct ff_home */
 	struct ff_map texts; /* name of a catalogue text -> struct ff_text */
 	struct ff_marks *marks; /* one a stream, by its number */
@@ -46,6 +47,7 @@ struct ff_timeline_maps {
 	bool tasks_are_agents;  /* srun starts one launcher a node */
 	bool tasks_are_partial; /* several steps at once: srun's reports count within each */
 	bool bad_exit;          /* a process of the last attempt left with an error */
+	bool group_is_world;    /* [Rank N] of NCCL's process group is the global rank */
 	bool one_rank;          /* whatever says nothing of its rank is rank 0 */
 	ff_usec *begins;        /* by attempt: earliest arrived stamp, FF_TIME_NONE */
 };

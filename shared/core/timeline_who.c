@@ -59,37 +59,49 @@ static void put_local(
 	}
 }
 
-/* A pid that two ranks have (two nodes without names) is nobody's. */
+/* What two ranks have (on two nodes without names) is nobody's. */
+static void put_on_node(struct ff_map *m, const char *node, int64_t number, int32_t rank)
+{
+	struct key k;
+	for (int i = node ? 0 : 1; i < 2; i++) {
+		struct ff_str key = key_of(&k, i ? NULL : node, number, 0);
+		const void *old = ff_map_get(m, key);
+		if (!old) {
+			(void)ff_map_put(m, key, rank_value(rank));
+		} else if (value_rank(old) != rank) {
+			(void)ff_map_put(m, key, (void *)&clash);
+		}
+	}
+}
+
+static int32_t find_on_node(const struct ff_map *m, const char *node, int64_t number)
+{
+	struct key k;
+	const void *v = node ? ff_map_get(m, key_of(&k, node, number, 0)) : NULL;
+	if (!v) {
+		v = ff_map_get(m, key_of(&k, NULL, number, 0));
+	}
+	return value_rank(v);
+}
+
 static void put_pid(struct ff_timeline *t, const char *node, int64_t pid, int32_t rank)
 {
-	if (pid <= 0 || !ff_timeline_fits(t, rank)) {
-		return;
-	}
-	struct key k;
-	for (int i = 0; i < 2; i++) {
-		struct ff_str key = key_of(&k, i ? NULL : node, pid, 0);
-		const void *old = ff_map_get(&t->maps->pids, key);
-		if (!old) {
-			(void)ff_map_put(&t->maps->pids, key, rank_value(rank));
-		} else if (value_rank(old) != rank) {
-			(void)ff_map_put(&t->maps->pids, key, (void *)&clash);
-		}
-		if (!node) {
-			break;
-		}
+	if (pid > 0 && ff_timeline_fits(t, rank)) {
+		put_on_node(&t->maps->pids, node, pid, rank);
 	}
 }
 
 static int32_t find_pid(const struct ff_timeline *t, const char *node, int64_t pid)
 {
+	return pid > 0 ? find_on_node(&t->maps->pids, node, pid) : FF_UNKNOWN;
+}
+
+/* Every node has the same addresses: one that is known of another node says nothing here. */
+static int32_t find_pci(const struct ff_timeline *t, const char *node, int64_t pci)
+{
+	bool can = pci != FF_UNKNOWN && (node || t->nnodes < 2);
 	struct key k;
-	if (pid <= 0) {
-		return FF_UNKNOWN;
-	}
-	const void *v = node ? ff_map_get(&t->maps->pids, key_of(&k, node, pid, 0)) : NULL;
-	if (!v) {
-		v = ff_map_get(&t->maps->pids, key_of(&k, NULL, pid, 0));
-	}
+	const void *v = can ? ff_map_get(&t->maps->pcis, key_of(&k, node, pci, 0)) : NULL;
 	return value_rank(v);
 }
 
@@ -221,6 +233,129 @@ bool ff_timeline_is_sender(const struct ff_sighting *s)
 	return ff_sighting_is(s, "agent-closing") || ff_sighting_is(s, "agent-forced");
 }
 
+/* ---- what NCCL prints of its speaker */
+
+struct nccl_head {
+	struct ff_str host;
+	int64_t pid;
+};
+
+/* A word "gpu07:4121:4388", with a letter in the host: a time of day has none. */
+static bool is_nccl_head(struct ff_str word, struct nccl_head *ret)
+{
+	ptrdiff_t colon = ff_str_chr(word, ':', 0);
+	bool letter = false;
+	for (ptrdiff_t i = 0; i < colon; i++) {
+		letter = letter || (word.p[i] >= 'a' && word.p[i] <= 'z');
+	}
+	if (!letter) {
+		return false;
+	}
+	int64_t tid;
+	struct ff_str rest = ff_str_skip(word, (size_t)colon + 1);
+	size_t n = ff_str_digits(rest, &ret->pid);
+	ret->host = ff_str_n(word.p, (size_t)colon);
+	rest = ff_str_skip(rest, n + 1);
+	return n && rest.n && rest.p[-1] == ':' && ff_str_digits(rest, &tid) == rest.n;
+}
+
+/* "gpu07:4121:4388 [3] NCCL WARN ...", whatever stands before it (SOURCES.md nccl-debug). */
+static bool nccl_head(const struct ff_event *e, struct nccl_head *ret)
+{
+	struct ff_str s = {e->text, e->text_len};
+	ptrdiff_t lf = ff_str_chr(s, '\n', 0);
+	s.n = lf < 0 ? s.n : (size_t)lf;
+	ptrdiff_t mark = ff_str_find(s, FF_STR(" NCCL "), 0);
+	s.n = mark < 0 ? 0 : (size_t)mark;
+	while (s.n) {
+		ptrdiff_t blank = ff_str_chr(s, ' ', 0);
+		size_t n = blank < 0 ? s.n : (size_t)blank;
+		if (is_nccl_head(ff_str_n(s.p, n), ret)) {
+			return true;
+		}
+		s = ff_str_skip(s, n + 1);
+	}
+	return false;
+}
+
+/* NCCL cuts a host's name at its first dot. */
+static bool is_host_of(struct ff_str host, const char *node)
+{
+	return ff_str_starts(ff_str_z(node), host) && (!node[host.n] || node[host.n] == '.');
+}
+
+static int64_t pid_of(const struct ff_sighting *s)
+{
+	struct nccl_head head;
+	return s->pid == FF_UNKNOWN && s->stream && nccl_head(s->ev, &head) ? head.pid : s->pid;
+}
+
+/* A PCI address as one number: domain << 20 | bus << 12 | device << 4, as NCCL prints it; the
+ * function does not count. FF_UNKNOWN: none. */
+static int64_t pci_of(const struct ff_event *e)
+{
+	uint64_t part[3] = {0};
+	size_t n = 0, digits = 0;
+	struct ff_str s = ff_event_field(e, FF_F_busid);
+	bool packed = s.n != 0;
+	s = packed ? s : ff_event_field(e, FF_F_bdf);
+	for (size_t i = 0; i < s.n && s.p[i] != '.'; i++) {
+		char c = s.p[i];
+		int hex = c >= '0' && c <= '9' ? c - '0'
+			: c >= 'a' && c <= 'f' ? c - 'a' + 10
+			: c >= 'A' && c <= 'F' ? c - 'A' + 10
+					       : -1;
+		if (c == ':' && digits && n < 2) {
+			n++;
+			digits = 0;
+		} else if (hex >= 0 && digits++ < 12) {
+			part[n] = part[n] << 4 | (uint64_t)hex;
+		} else {
+			return FF_UNKNOWN;
+		}
+	}
+	if (packed) {
+		return n || !digits ? FF_UNKNOWN : (int64_t)(part[0] & ~(uint64_t)15);
+	}
+	if (n == 1) { /* c1:00, without its domain */
+		part[2] = part[1];
+		part[1] = part[0];
+		part[0] = 0;
+	}
+	bool fits = part[0] <= UINT32_MAX && part[1] < 256 && part[2] < 32;
+	return n && digits && fits ? (int64_t)(part[0] << 20 | part[1] << 12 | part[2] << 4)
+				   : FF_UNKNOWN;
+}
+
+/* Does the line speak of the default group? "0(default_pg)", "0 (default_pg)", "0". */
+static bool is_default_group(struct ff_str pg)
+{
+	return ff_str_eqz(pg, "0") || ff_str_find(pg, FF_STR("default_pg"), 0) >= 0;
+}
+
+/* The rank that speaks, by its number inside a process group or communicator; only where that one
+ * holds the whole job, for then it counts as the job does. */
+static int32_t rank_in_group(const struct ff_timeline *t, const struct ff_sighting *s)
+{
+	static const char *const speakers[] = {
+		"nccl-timeout", "pg-status", "nccl-bootstrap", "rank-map"};
+	const struct ff_event *e = s->ev;
+	int64_t rank = ff_event_int(e, FF_F_pg_rank, FF_UNKNOWN);
+	int64_t size = ff_event_int(e, FF_F_nranks, FF_UNKNOWN);
+	struct ff_str pg = ff_event_field(e, FF_F_pg);
+	bool speaks = false;
+	for (size_t i = 0; i < sizeof speakers / sizeof speakers[0]; i++) {
+		speaks = speaks || ff_sighting_is(s, speakers[i]);
+	}
+	if (!speaks || t->world < 2 || !ff_timeline_fits(t, rank)) {
+		return FF_UNKNOWN;
+	}
+	bool whole = size != FF_UNKNOWN ? size == t->world
+		: pg.n                  ? is_default_group(pg)
+					: t->maps->group_is_world;
+	return whole ? (int32_t)rank : FF_UNKNOWN;
+}
+
 /* The node of an event: its stream's, else the one that the text gives. */
 const char *ff_timeline_node_of(struct ff_timeline *t, const struct ff_sighting *s)
 {
@@ -231,8 +366,11 @@ const char *ff_timeline_node_of(struct ff_timeline *t, const struct ff_sighting 
 	if (!text.n) {
 		text = ff_event_field(s->ev, FF_F_host);
 	}
+	struct nccl_head head;
+	bool nccl = !text.n && s->stream && nccl_head(s->ev, &head);
+	text = nccl ? head.host : text;
 	for (size_t i = 0; i < t->nnodes; i++) {
-		if (ff_str_eqz(text, t->nodes[i])) {
+		if (ff_str_eqz(text, t->nodes[i]) || (nccl && is_host_of(text, t->nodes[i]))) {
 			return t->nodes[i];
 		}
 	}
@@ -263,7 +401,8 @@ static int32_t rank_of_text(struct ff_timeline *t, const struct ff_sighting *s)
 			return r;
 		}
 	}
-	return find_pid(t, s->node, s->pid);
+	int32_t r = find_pid(t, s->node, pid_of(s));
+	return r != FF_UNKNOWN ? r : find_pci(t, s->node, pci_of(e));
 }
 
 static void set_home(struct ff_timeline *t, struct ff_sighting *s)
@@ -285,6 +424,7 @@ void ff_timeline_resolve(struct ff_timeline *t, struct ff_sighting *s)
 	const struct ff_event *e = s->ev;
 	if (s->stream) {
 		s->speaker = ff_timeline_speaker(t, s->stream, e->tag, s->attempt);
+		s->speaker = s->speaker != FF_UNKNOWN ? s->speaker : rank_in_group(t, s);
 	}
 	if (e->kind == FF_EVENT_EXIT || ff_timeline_is_sender(s)) {
 		s->rank = rank_of_text(t, s);
@@ -440,6 +580,52 @@ static void learn_global_ranks(struct ff_timeline *t, const struct ff_sighting *
 	for (size_t i = 0; i < ng; i++) {
 		put_local(t, place_of(s->stream), s->attempt, nl ? locals[i] : (int64_t)i,
 			globals[i]);
+	}
+}
+
+/* A member numbered world-1, or world-1 members: the group is the whole job, or it would leave out
+ * one single rank. A tag that says otherwise ends the guess. */
+static void learn_group(struct ff_timeline *t)
+{
+	if (t->world < 2) {
+		return;
+	}
+	uint8_t *seen = ff_xcalloc((size_t)t->world, 1);
+	bool whole = true;
+	int32_t n = 0;
+	for (size_t i = 0; i < t->nall && whole; i++) {
+		const struct ff_sighting *s = &t->all[i];
+		int64_t rank = ff_event_int(s->ev, FF_F_pg_rank, FF_UNKNOWN);
+		if (!s->stream || rank == FF_UNKNOWN || !ff_sighting_is(s, "nccl-timeout") ||
+			ff_event_field(s->ev, FF_F_pg).n || ff_event_field(s->ev, FF_F_nranks).n) {
+			continue;
+		}
+		int32_t speaker = ff_timeline_speaker(t, s->stream, s->ev->tag, s->attempt);
+		whole = rank < t->world && (speaker == FF_UNKNOWN || speaker == rank);
+		if (whole) {
+			n += !seen[rank];
+			seen[rank] = 1;
+		}
+	}
+	t->maps->group_is_world = whole && (n >= t->world - 1 || seen[t->world - 1]);
+	free(seen);
+}
+
+/* NCCL's "rank R nranks N ... busId B ... Init COMPLETE": whose pid, and whose GPU. */
+static void learn_communicator(struct ff_timeline *t, const struct ff_sighting *s)
+{
+	int32_t rank = ff_sighting_is(s, "rank-map") ? rank_in_group(t, s) : FF_UNKNOWN;
+	int32_t speaker =
+		s->stream ? ff_timeline_speaker(t, s->stream, s->ev->tag, s->attempt) : FF_UNKNOWN;
+	rank = speaker != FF_UNKNOWN ? speaker : rank;
+	if (rank == FF_UNKNOWN || !ff_sighting_is(s, "rank-map")) {
+		return;
+	}
+	struct ff_home *h = home_of(t, s->attempt, rank);
+	h->node = h->node ? h->node : s->node;
+	put_pid(t, s->node, pid_of(s), rank);
+	if (pci_of(s->ev) != FF_UNKNOWN) {
+		put_on_node(&t->maps->pcis, h->node, pci_of(s->ev), rank);
 	}
 }
 
@@ -605,7 +791,9 @@ void ff_timeline_learn(struct ff_timeline *t)
 		learn_event(t, &t->all[i]);
 	}
 	learn_printed_ranks(t);
+	learn_group(t);
 	for (size_t i = 0; i < t->nall; i++) {
 		learn_pid(t, &t->all[i]);
+		learn_communicator(t, &t->all[i]);
 	}
 }

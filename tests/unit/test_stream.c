@@ -20,7 +20,8 @@ static const char catalog_json[] =
 	"\"domain\":\"network\",\"match\":[{\"literal\":\"Connection closed by peer\","
 	"\"pattern\":\"Connection closed by peer \\\\[(?<peer_addr>[^\\\\s.]\\\\S+)\"},"
 	"{\"literal\":\"NCCL error in: \",\"pattern\":\"NCCL error in: \"},"
-	"{\"literal\":\"ChildFailedError\",\"pattern\":\"ChildFailedError\"}]},"
+	"{\"literal\":\"ChildFailedError\",\"pattern\":\"ChildFailedError\"},"
+	"{\"literal\":\"] timed out\",\"pattern\":\"Rank (?<pg_rank>\\\\d+)\\\\] timed out\"}]},"
 	"{\"id\":\"process-exit\",\"title\":\"t\",\"category\":\"c\",\"role\":\"context\","
 	"\"domain\":\"system\",\"kind\":\"exit\",\"match\":[{\"literal\":\"  rank  \","
 	"\"pattern\":\"^  rank +: (?<rank>\\\\d+) \\\\(local_rank: (?<local_rank>\\\\d+)\\\\)\\\\n"
@@ -30,7 +31,7 @@ static const char catalog_json[] =
 	"\"pattern\":\"Sending process (?<pid>\\\\d+) closing\"}]},"
 	"{\"id\":\"rank-map\",\"title\":\"t\",\"category\":\"c\",\"role\":\"context\","
 	"\"domain\":\"system\",\"kind\":\"sign\",\"match\":[{\"literal\":\"Init COMPLETE\","
-	"\"pattern\":\"rank (?<pg_rank>\\\\d+) - Init COMPLETE\"}]},"
+	"\"pattern\":\"rank (?<pg_rank>\\\\d+)(?: busId (?<busid>\\\\w+))? - Init COMPLETE\"}]},"
 	"{\"id\":\"leak\",\"title\":\"t\",\"category\":\"c\",\"role\":\"noise\",\"domain\":"
 	"\"user\","
 	"\"match\":[{\"literal\":\"can leak resources\",\"pattern\":\"can leak resources\"}]},"
@@ -853,6 +854,25 @@ START_TEST(signs_are_one_event_a_lane)
 }
 END_TEST
 
+/* One untagged lane holds the words of many: who speaks keeps them apart, up to the cap. */
+START_TEST(ranks_of_one_lane_stay_apart)
+{
+	struct source src = source_create();
+	for (unsigned i = 0; i < 24; i++) {
+		say(&src, "[Rank %u] timed out\n", i % 8);
+		say(&src, "n:1:2 [0] NCCL INFO comm 0x5 rank %u busId c%u000 - Init COMPLETE\n",
+			i % 4, i % 4);
+	}
+	ck_assert_uint_eq(src.s->nevents, 12);
+	for (unsigned i = 0; i < 500; i++) {
+		say(&src, "n:1:2 [0] NCCL INFO comm 0x5 rank %u busId c%u000 - Init COMPLETE\n", i,
+			i);
+	}
+	ck_assert_uint_eq(src.s->nevents, 8 + 64);
+	source_finish(&src);
+}
+END_TEST
+
 START_TEST(repeats_fold_until_progress)
 {
 	struct source src = source_create();
@@ -1133,6 +1153,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, first_and_last_events_of_a_lane_stay, 0, 4);
 	tcase_add_test(t, facts_do_not_crowd_out_faults);
 	tcase_add_test(t, signs_are_one_event_a_lane);
+	tcase_add_test(t, ranks_of_one_lane_stay_apart);
 	tcase_add_test(t, repeats_fold_until_progress);
 	tcase_add_loop_test(t, events_of_one_record_are_capped, 0, 3);
 	tcase_add_test(t, lanes_are_capped);

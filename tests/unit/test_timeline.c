@@ -153,6 +153,105 @@ START_TEST(a_pid_of_two_ranks_is_nobodys)
 }
 END_TEST
 
+#define TIMED_OUT(n) \
+	{ \
+		"x", 0, "nccl-timeout", "timeout", "pg_rank=" n, FF_TAG_NONE, 0, 0 \
+	}
+
+/* [Rank N] of untagged lines: rank is whose the first event is. */
+static const struct {
+	const char *what;
+	struct world_event events[4];
+	int32_t rank;
+} groups[] = {
+	{"the last member of the world: the group is the world", {TIMED_OUT("1"), TIMED_OUT("3")},
+		1},
+	{"all members but the last", {TIMED_OUT("1"), TIMED_OUT("0"), TIMED_OUT("2")}, 1},
+	{"a group of two of four", {TIMED_OUT("1"), TIMED_OUT("0")}, FF_UNKNOWN},
+	{"a member that the world does not have", {TIMED_OUT("1"), TIMED_OUT("3"), TIMED_OUT("4")},
+		FF_UNKNOWN},
+	{"a tag that counts otherwise",
+		{TIMED_OUT("1"), TIMED_OUT("3"),
+			{"x", 0, "nccl-timeout", "timeout", "pg_rank=0", FF_TAG_GLOBAL, 2, 0}},
+		FF_UNKNOWN},
+	{"the default group says so",
+		{{"x", 0, "nccl-timeout", "timeout", "pg_rank=1;pg=0(default_pg)", 0, 0, 0}}, 1},
+	{"another group says so",
+		{{"x", 0, "nccl-timeout", "timeout", "pg_rank=1;pg=3(mesh_dp)", 0, 0, 0},
+			TIMED_OUT("3")},
+		FF_UNKNOWN},
+	{"a communicator of the whole job",
+		{{"x", 0, "rank-map", "Init COMPLETE", "pg_rank=2;nranks=4;busid=c1000", 0, 0, 0}},
+		2},
+	{"a communicator of two",
+		{{"x", 0, "rank-map", "Init COMPLETE", "pg_rank=1;nranks=2;busid=c1000", 0, 0, 0}},
+		FF_UNKNOWN},
+};
+
+START_TEST(a_rank_of_a_group_is_global_where_the_group_is_the_job)
+{
+	static const struct world_stream mixed = {
+		"x", FF_STREAM_MIXED, FF_UNKNOWN, NULL, FF_UNKNOWN, FF_UNKNOWN};
+	struct world w;
+	world_init(&w, 4, "torchrun");
+	world_streams(&w, &mixed, 1);
+	world_events(&w, groups[_i].events, N(groups[_i].events));
+	struct ff_timeline t = build(&w);
+	ck_assert_msg(find(&t, "x@0")->rank == groups[_i].rank, "%s: rank %d", groups[_i].what,
+		(int)find(&t, "x@0")->rank);
+	ff_timeline_finish(&t);
+	world_finish(&w);
+}
+END_TEST
+
+/* NCCL's rank map joins host, pid and GPU: a driver's line then has a rank. */
+START_TEST(driver_lines_join_by_pid_and_pci_address)
+{
+	static const struct world_stream some[] = {
+		{"x", FF_STREAM_MIXED, FF_UNKNOWN, NULL, FF_UNKNOWN, FF_UNKNOWN},
+		{"kern-a", FF_STREAM_KERNEL, FF_UNKNOWN, "gpu07.cluster", FF_UNKNOWN, FF_UNKNOWN},
+		{"kern-b", FF_STREAM_KERNEL, FF_UNKNOWN, "gpu08", FF_UNKNOWN, FF_UNKNOWN},
+	};
+	static const struct world_event events[] = {
+		{"x", 0, "rank-map", "gpu07:41:43 [0] NCCL INFO comm - Init COMPLETE",
+			"pg_rank=0;nranks=4;busid=1c000", 0, 0, 0},
+		{"x", 0, "rank-map", "gpu07:42:44 [1] NCCL INFO comm - Init COMPLETE",
+			"pg_rank=1;nranks=4;busid=1000c1000", 0, 0, 0},
+		{"x", 0, "rank-map", "2026-01-01T00:00:01Z gpu08:41:43 [0] NCCL INFO comm",
+			"pg_rank=2;nranks=4;busid=1c000", 0, 0, 0},
+		{"x", 1, "nccl-remote-error", "gpu08:41:99 [0] NCCL WARN lost", NULL, 0, 0, 0},
+		{"x", 1, "nccl-remote-error", "12:00:01 NCCL WARN lost", NULL, 0, 0, 0},
+		{"kern-a", 2, "ecc-uncorrectable", "Xid", "bdf=0000:1C:00", 0, 0, 0},
+		{"kern-a", 2, "ecc-uncorrectable", "Xid", "bdf=1000:c1:00.0", 0, 0, 0},
+		{"kern-a", 2, "ecc-uncorrectable", "Xid", "bdf=0000:c1:00", 0, 0, 0},
+		{"kern-b", 2, "ecc-uncorrectable", "Xid", "bdf=1c:00.0", 0, 0, 0},
+	};
+	static const struct {
+		const char *id;
+		int32_t rank;
+	} want[] = {
+		{"x@300", 2},
+		{"x@400", FF_UNKNOWN},
+		{"gpu07.cluster/kern-a@0", 0},
+		{"gpu07.cluster/kern-a@100", 1},
+		{"gpu07.cluster/kern-a@200", FF_UNKNOWN},
+		{"gpu08/kern-b@0", 2},
+	};
+	struct world w;
+	world_init(&w, 4, "mpirun");
+	world_streams(&w, some, N(some));
+	world_events(&w, events, N(events));
+	struct ff_timeline t = build(&w);
+	for (size_t i = 0; i < N(want); i++) {
+		ck_assert_msg(find(&t, want[i].id)->rank == want[i].rank, "%s: rank %d", want[i].id,
+			(int)find(&t, want[i].id)->rank);
+	}
+	ck_assert_str_eq(find(&t, "x@300")->node, "gpu08");
+	ff_timeline_finish(&t);
+	world_finish(&w);
+}
+END_TEST
+
 /* torchrun's tree knows local ranks only: with two nodes the prefix that torch prints tells. */
 START_TEST(printed_ranks_of_files)
 {
@@ -566,6 +665,9 @@ int main(void)
 	tcase_add_loop_test(tc, event_belongs_to, 0, N(whose));
 	tcase_add_test(tc, local_ranks_go_through_the_nodes_map);
 	tcase_add_test(tc, a_pid_of_two_ranks_is_nobodys);
+	tcase_add_loop_test(
+		tc, a_rank_of_a_group_is_global_where_the_group_is_the_job, 0, N(groups));
+	tcase_add_test(tc, driver_lines_join_by_pid_and_pci_address);
 	tcase_add_test(tc, printed_ranks_of_files);
 	tcase_add_test(tc, a_record_with_a_failed_rank_is_all_that_ranks);
 	tcase_add_loop_test(tc, task_report_is_about, 0, N(task_reports));
