@@ -328,6 +328,7 @@ static int add_entry(struct ff_catalog *c, const struct ff_json_node *obj, struc
 	static const char *const keys[] = {
 		"id",
 		"title",
+		"did",
 		"category",
 		"role",
 		"domain",
@@ -366,6 +367,9 @@ static int add_entry(struct ff_catalog *c, const struct ff_json_node *obj, struc
 	r = r ? r : get_text(c, obj, "title", at, &sig->title);
 	r = r ? r : get_text(c, obj, "category", at, &sig->category);
 	r = r ? r : get_closed_sets(obj, at, sig);
+	if (!r && ff_json_get(obj, "did")) {
+		r = get_text(c, obj, "did", at, &sig->did);
+	}
 	if (!r && ff_json_get(obj, "cause")) {
 		r = get_text(c, obj, "cause", at, &sig->cause);
 	}

@@ -22,6 +22,7 @@ struct ff_verify {
 
 struct ff_signature {
 	const char *id, *title, *category;
+	const char *did; /* what the rank did, as a verb phrase; NULL if none */
 	enum ff_role role;
 	enum ff_domain domain;
 	enum ff_event_kind kind;

@@ -272,21 +272,6 @@ static void folds_finish(struct folds *f)
 	ff_map_finish(&f->by_text);
 }
 
-void ff_report_ranges(struct ff_buf *b, const int32_t *ranks, size_t n)
-{
-	for (size_t i = 0; i < n;) {
-		size_t j = i;
-		while (j + 1 < n && ranks[j + 1] == ranks[j] + 1) {
-			j++;
-		}
-		ff_buf_addf(b, "%s%d", i ? "," : "", (int)ranks[i]);
-		if (j > i) {
-			ff_buf_addf(b, "-%d", (int)ranks[j]);
-		}
-		i = j + 1;
-	}
-}
-
 static void put_who(struct ff_jw *w, const struct fold *g)
 {
 	if (g->n == 1) {
@@ -294,7 +279,7 @@ static void put_who(struct ff_jw *w, const struct fold *g)
 		return;
 	}
 	struct ff_buf b = {0};
-	ff_report_ranges(&b, g->ranks, g->n);
+	ff_report_ranges(&b, g->ranks, g->n, 0);
 	ff_jw_kstr(w, "ranks", ff_buf_str(&b));
 	ff_buf_finish(&b);
 }

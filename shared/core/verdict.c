@@ -219,6 +219,7 @@ static void fill_fault(struct maker *m)
 	v->title = sig ? sig->title : plain_title(m, v->fault);
 	v->category = sig ? sig->category : "process";
 	if (sig) {
+		v->did = sig->did;
 		v->cause = sig->cause;
 		v->fix = sig->fix;
 		v->verify = sig->verify;
@@ -232,6 +233,7 @@ static void fill_fault(struct maker *m)
 		if (!of_event && !strcmp(exit_faults[i].fault, v->fault)) {
 			v->title = exit_faults[i].title;
 			v->cause = exit_faults[i].cause;
+			v->did = NULL;
 			v->signature = NULL;
 		}
 	}
@@ -971,6 +973,8 @@ struct ff_verdict *ff_verdict_create(const struct ff_facts *facts, struct ff_str
 	v->final = v->timeline.final;
 	v->kind = m.f.kind;
 	v->confidence = m.f.confidence;
+	v->candidates = m.f.candidates;
+	v->ncandidates = m.f.ncandidates;
 	v->catalog = ff_catalog_hash(digest->catalog);
 	v->clock = v->timeline.clocks;
 	fill_fault(&m);

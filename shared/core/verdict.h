@@ -96,8 +96,11 @@ struct ff_verdict {
 	enum ff_confidence confidence;
 	struct ff_who *initiating;
 	size_t ninitiating;
+	const int32_t *candidates; /* undetermined: ranks that could not be told apart */
+	size_t ncandidates;
 	const char *node;
 	const char *fault, *title, *category, *signature; /* fault NULL: null */
+	const char *did; /* verb phrase of the fault ("ran out of GPU memory"), NULL */
 	const char *summary, *cause;
 	const char **fix;               /* NULL-terminated */
 	const struct ff_verify *verify;

@@ -25,7 +25,7 @@ ROLES = {"primary", "secondary", "teardown", "noise", "context"}
 KINDS = {"fault", "exit", "fact", "sign"}
 DOMAINS = {"user", "framework", "network", "hardware", "system", "scheduler"}
 TYPES = {"INT", "US", "MS", "STR", "ADDR", "RANKS", "BYTES"}
-KEYS = {"id", "title", "category", "role", "domain", "kind", "generic", "match", "cause", "mechanism", "symptoms", "confirm",
+KEYS = {"id", "title", "did", "category", "role", "domain", "kind", "generic", "match", "cause", "mechanism", "symptoms", "confirm",
         "fix", "prevent", "verify", "example_fix", "affects", "see_also", "references", "tags", "examples", "counterexamples"}
 MATCH_KEYS = {"literal", "pattern", "component", "since", "source"}
 REQUIRED = ("id", "title", "category", "role", "domain", "match", "cause", "examples")
