@@ -9,15 +9,21 @@
  * Restart: `start` is the offset to go on from. A new splitter with start = pos = that offset, the
  * same number and in_skip hands out the same lines from there (stamps are those that then come).
  *
- * Tags: `[rank3]: ` and `[rank3]:[E...` global rank (torch's excepthook, c10 logger), `[default3]:`
- * local rank (torchrun --tee), `3: ` task (srun --label), all with their sources in SOURCES.md,
- * `[1,3]<stderr>:` global rank (Open MPI 4, 5), `[3] ` (hydra -prepend-rank), `(name pid=7) ` pid
- * (Ray, vLLM). Of stacked ones the innermost global rank wins, else the innermost; a launcher's own
- * number in front of a local rank counts its nodes and loses too. pdsh's `host: ` counts only in
- * front of another tag. A container runtime's prefix (`TIME stdout F `), Open MPI's time, a time in
- * front of `[rank3]: ` and a progress bar that this or a traceback is glued to come off as well and
- * leave no tag. `[rank3] ` without a colon, at the front or right behind a time, is the program's
- * own: it gives a tag and stays.
+ * Tags (line_tag.c): `[rank3]: ` and `[rank3]:[E...` global rank (torch's excepthook, c10 logger),
+ * `[default3]:` local rank (torchrun --tee), `3: ` task (srun --label), all with their sources in
+ * SOURCES.md, `[1,3]<stderr>:` and `<stderr rank="3">` global rank (Open MPI 4, 5), `[3] ` (hydra
+ * -prepend-rank), `(name pid=7) ` pid (Ray, vLLM), `[pod/NAME/CONTAINER] ` (kubectl --prefix) and
+ * `May  1 12:00:00 host name[7]: ` (syslog, journalctl) a name. Of stacked ones the innermost global
+ * rank wins, else the innermost; a launcher's own number in front of a local rank counts its nodes
+ * and loses too; a local rank behind a name is one of several hosts': a name of its own, no rank.
+ * pdsh's `host: ` counts only in front of another tag. A container runtime's prefix (`TIME stdout F
+ * `), kubectl's and Open MPI's time, any time in front of a tag of torch, torchrun, Open MPI or Ray,
+ * and a progress bar that such a tag or a traceback is glued to come off as well and leave no tag.
+ *
+ * What stays in the text and gives a tag all the same is the program's own: `[rank3] ` without a
+ * colon, at the front or right behind a time, and the global ranks that the loggers of DeepSpeed,
+ * NeMo and accelerate print. No tag: `[Rank 3] ` (a process group's), `[rank: 3] ` of Lightning
+ * (counts in its node, or speaks of a child), numbers of pods.
  */
 #pragma once
 
@@ -111,6 +117,7 @@ struct ff_entry {
 	struct ff_tag tag;   /* FF_TAG_NONE if none was printed */
 	struct ff_tag outer; /* outermost that `tag` won over, else FF_TAG_NONE (`4: [rank4]: x`) */
 	struct ff_str stamp; /* time in a prefix that came off (Open MPI, containers), else empty */
+	int64_t repeats;     /* lines like it that Ray left out ([repeated 3x across cluster]) */
 };
 
 void ff_line_entry(struct ff_str line, struct ff_entry *ret);

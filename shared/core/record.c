@@ -73,6 +73,7 @@ void ff_record_clear(struct ff_record *r)
 	ff_buf_clear(&r->text);
 	r->kind = FF_RECORD_LINE;
 	r->handled = r->quoted = r->unowned = r->marked = false;
+	r->repeats = 0;
 	r->nlines = 0;
 	r->stamp = FF_STAMP_NONE;
 	r->claimed = FF_CLAIMED_NONE;

@@ -54,6 +54,7 @@ struct ff_record {
 	bool quoted;   /* a copy of another process's text: spawn, elastic table, RayTaskError */
 	bool unowned;  /* its lane's tag is the log line's above it, the traceback has none */
 	bool marked;   /* a line of it holds the literal of a text */
+	int64_t repeats; /* lines like one of it that Ray left out: other processes' too */
 	struct ff_buf text;           /* the lines' entries, prefixes off, joined with LF */
 	struct ff_record_line *lines; /* at least one */
 	size_t nlines, clines;

@@ -193,6 +193,7 @@ struct entry {
 	struct ff_str text;  /* prefixes off */
 	struct ff_str stamp; /* the time in a prefix */
 	struct ff_tag tag;   /* printed, else given with the line */
+	int64_t repeats;     /* of it that were left out */
 	bool live;           /* not digested before: it counts */
 };
 
@@ -511,7 +512,8 @@ static void close_far(struct ff_stream *s, const struct ff_digest *d, uint64_t p
 /* A record of this one line. */
 static void make_single(struct ff_record *rec, const struct entry *e, struct ff_buf *buf)
 {
-	*rec = (struct ff_record){.stamp = FF_STAMP_NONE, .claimed = claimed_of(e)};
+	*rec = (struct ff_record){
+		.stamp = FF_STAMP_NONE, .claimed = claimed_of(e), .repeats = e->repeats};
 	ff_record_add(rec, e->line, ff_record_plain(e->text, buf), FF_LINE_TEXT);
 }
 
@@ -556,6 +558,13 @@ static void after_open(struct ff_stream *s, struct ff_lane *lane, const struct e
 	}
 }
 
+static void note_repeats(struct ff_record *rec, enum ff_join join, const struct entry *e)
+{
+	if (join != FF_JOIN_NONE && e->repeats > rec->repeats) {
+		rec->repeats = e->repeats;
+	}
+}
+
 /* Takes a line that is marked, or whose lane has an open record, further. */
 static void digest(struct ff_stream *s, const struct ff_digest *d, struct ff_lane *lane,
 	const struct entry *e, const struct marked *marked)
@@ -587,6 +596,7 @@ static void digest(struct ff_stream *s, const struct ff_digest *d, struct ff_lan
 		j->rec.unowned = j->rec.unowned || is_unowned(s, j, lane, e);
 	}
 	j->rec.marked = j->open && (j->rec.marked || marked->text);
+	note_repeats(&j->rec, join, e);
 	if (!e->live) {
 		return;
 	}
@@ -682,6 +692,7 @@ static struct entry make_entry(const struct ff_line *line, bool live)
 		.text = entry.text,
 		.stamp = entry.stamp,
 		.tag = inner_tag(entry.tag, line->tags.tag),
+		.repeats = entry.repeats,
 		.live = live,
 	};
 }
@@ -915,6 +926,7 @@ static void draft_entry(struct ff_draft *dr, const struct ff_lane *lane, const s
 	} else if (join == FF_JOIN_TAKEN) {
 		j.rec.unowned = j.rec.unowned || is_unowned(dr->stream, &j, lane, e);
 	}
+	note_repeats(&j.rec, join, e);
 	if (join != FF_JOIN_NONE) {
 		ff_stream_draft(dr, lane, &j.rec);
 	} else if (marked->text) {

@@ -3,6 +3,7 @@
 #include "base/arr.h"
 #include "base/mask.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SECRET_MOST 256u /* bytes that a secret may reach beyond the evidence's end */
@@ -144,6 +145,11 @@ static void fill(
 	for (size_t i = 0; i < e->fields.n; i++) {
 		char *value = e->fields.v[i].value;
 		mk->counts[FF_COUNT_secrets] += ff_mask(value, strlen(value));
+	}
+	if (rec->repeats > 0) {
+		char text[24];
+		(void)snprintf(text, sizeof text, "%lld", (long long)rec->repeats);
+		ff_fields_set(&e->fields, FF_F_repeats, ff_str_z(text));
 	}
 	e->text = masked(mk, hit->evidence, FF_EVIDENCE_MAX, &e->text_len);
 	bool own = e->role == FF_ROLE_PRIMARY || e->role == FF_ROLE_SECONDARY;
