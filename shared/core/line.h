@@ -13,12 +13,13 @@
  * `[default3]:` local rank (torchrun --tee), `3: ` task (srun --label), all with their sources in
  * SOURCES.md, `[1,3]<stderr>:` and `<stderr rank="3">` global rank (Open MPI 4, 5), `[3] ` (hydra
  * -prepend-rank), `(name pid=7) ` pid (Ray, vLLM), `[pod/NAME/CONTAINER] ` (kubectl --prefix) and
- * `May  1 12:00:00 host name[7]: ` (syslog, journalctl) a name. Of stacked ones the innermost global
- * rank wins, else the innermost; a launcher's own number in front of a local rank counts its nodes
- * and loses too; a local rank behind a name is one of several hosts': a name of its own, no rank.
- * pdsh's `host: ` counts only in front of another tag. A container runtime's prefix (`TIME stdout F
- * `), kubectl's and Open MPI's time, any time in front of a tag of torch, torchrun, Open MPI or Ray,
- * and a progress bar that such a tag or a traceback is glued to come off as well and leave no tag.
+ * `May  1 12:00:00 host name[7]: ` (syslog, journalctl) a name. Of stacked ones the innermost
+ * global rank wins, else the innermost; a launcher's own number in front of a local rank counts
+ * its nodes and loses too; a local rank behind a name is one of several hosts': a name of its own,
+ * no rank. pdsh's `host: ` counts only in front of another tag. A container runtime's prefix
+ * (`TIME stdout F `), kubectl's and Open MPI's time, any time in front of a tag of torch,
+ * torchrun, Open MPI or Ray, and a progress bar that such a tag or a traceback is glued to come
+ * off as well and leave no tag.
  *
  * What stays in the text and gives a tag all the same is the program's own: `[rank3] ` without a
  * colon, at the front or right behind a time, and the global ranks that the loggers of DeepSpeed,

@@ -3,6 +3,7 @@
 #define FRONT 64u        /* bytes of a text that are looked at */
 #define LEADS_MAX 3u     /* `[INFO] `, `(raylet) `, `WARNING: ` in front of a stamp */
 #define LEAD_LEN 32u     /* bytes of one in brackets */
+#define CANCELLED 320u   /* bytes of Slurm's word about a cancelled step, with its nodes */
 #define YEAR_UNSAID 2000 /* a leap year: 29 February stays a date */
 
 struct cursor {
@@ -274,6 +275,20 @@ static bool take_vllm(struct cursor *c, struct parts *p)
 		take_char(c, ' ') && take_clock(c, p) && peek(c, 0) == ' ';
 }
 
+/* [05/01/24 12:00:00] of rich: %x in Python's own locale is month first, with two digits of the
+ * year; equal times that follow are left blank. */
+static bool take_rich(struct cursor *c, struct parts *p)
+{
+	if (!take_digits(c, 2, &p->month) || !take_char(c, '/') || !take_digits(c, 2, &p->day) ||
+		!take_char(c, '/') || !take_digits(c, 2, &p->year) || !take_char(c, ' ') ||
+		!take_clock(c, p)) {
+		return false;
+	}
+	p->year += 2000;
+	p->has_year = true;
+	return peek(c, 0) == ']';
+}
+
 /* 11/30/2026 10:14:51 - INFO - x: the examples of transformers and accelerate, month first. */
 static bool take_slashes(struct cursor *c, struct parts *p)
 {
@@ -296,6 +311,31 @@ static bool is_date(const struct parts *p)
 	}
 	bool leap = (p->year % 4 == 0 && p->year % 100 != 0) || p->year % 400 == 0;
 	return p->day <= (p->month == 2 && leap ? 29 : days[p->month - 1]);
+}
+
+/* 1714564800.123456 of `ts %.s` and of loggers: only with a fraction and from 2014 on, a bare
+ * number may be anything, and the kernel's seconds since boot have fewer digits. */
+static bool try_epoch(const struct cursor *from, char close, struct ff_claimed *ret)
+{
+	struct cursor c = *from;
+	struct parts p = {.grain = 1000000};
+	int high, low;
+	bool since = peek(&c, 0) == '1' && peek(&c, 1) >= '4';
+	if (!since || count_digits(&c) != 10 || !take_digits(&c, 5, &high) ||
+		!take_digits(&c, 5, &low) || peek(&c, 0) != '.') {
+		return false;
+	}
+	take_fraction(&c, &p);
+	if (p.grain == 1000000 || peek(&c, 0) != close) {
+		return false;
+	}
+	*ret = (struct ff_claimed){
+		.us = ((ff_usec)high * 100000 + low) * FF_SECOND + p.us,
+		.grain = p.grain,
+		.has_year = true,
+		.has_zone = true,
+	};
+	return true;
 }
 
 typedef bool form_fn(struct cursor *c, struct parts *p);
@@ -325,11 +365,14 @@ static bool try_form(const struct cursor *from, form_fn *form, struct ff_claimed
 /* Behind an opening bracket. */
 static bool try_bracket(const struct cursor *c, struct ff_claimed *ret)
 {
-	static form_fn *const forms[] = {take_iso, take_c10, take_ctime, take_syslog};
+	static form_fn *const forms[] = {take_iso, take_c10, take_ctime, take_syslog, take_rich};
 	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
 		if (try_form(c, forms[i], ret)) {
 			return true;
 		}
+	}
+	if (try_epoch(c, ']', ret)) {
+		return true;
 	}
 	struct cursor nemo = *c; /* [NeMo I 2024-05-01 12:00:00 file:12] */
 	if (ff_str_starts(ff_str_skip(c->s, c->at), FF_STR("NeMo ")) && is_severity(peek(c, 5))) {
@@ -353,6 +396,9 @@ static bool try_plain(const struct cursor *c, bool behind_level, struct ff_claim
 			return true;
 		}
 	}
+	if (try_epoch(c, ' ', ret)) {
+		return true;
+	}
 	if (behind_level) {
 		return try_form(c, take_vllm, ret);
 	}
@@ -362,6 +408,38 @@ static bool try_plain(const struct cursor *c, bool behind_level, struct ff_claim
 		skip_blanks(&table);
 		return take_char(&table, ':') && take_char(&table, ' ') &&
 			try_form(&table, take_iso, ret);
+	}
+	return false;
+}
+
+/* Over the `<30>` or `<131>1 ` of a syslog line as it is sent. */
+static void skip_priority(struct cursor *c)
+{
+	struct cursor z = {c->s, c->at + 1};
+	size_t n = count_digits(&z);
+	if (peek(c, 0) != '<' || !n || n > 3 || peek(&z, n) != '>') {
+		return;
+	}
+	z.at += n + 1;
+	if (peek(&z, 0) == '1' && peek(&z, 1) == ' ') {
+		z.at += 2;
+	}
+	*c = z;
+}
+
+/* `slurmstepd: error: *** STEP 7.0 ON gpu07 CANCELLED AT 2024-05-01T12:00:00 ***`: the time stands
+ * behind the words (SOURCES.md slurm-messages). */
+static bool try_cancelled(struct ff_str text, struct ff_claimed *ret)
+{
+	static const char *const fronts[] = {"slurmstepd: error: *** ", "error: *** ", "*** "};
+	for (size_t i = 0; i < sizeof fronts / sizeof fronts[0]; i++) {
+		struct ff_str front = {text.p, text.n < CANCELLED ? text.n : CANCELLED};
+		if (!ff_str_starts(front, ff_str_z(fronts[i]))) {
+			continue;
+		}
+		ptrdiff_t words = ff_str_find(front, FF_STR(" CANCELLED AT "), 0);
+		struct cursor c = {front, words < 0 ? front.n : (size_t)words + 14};
+		return try_form(&c, take_iso, ret);
 	}
 	return false;
 }
@@ -419,6 +497,10 @@ bool ff_stamp_parse(struct ff_str text, struct ff_claimed *ret)
 {
 	struct cursor c = {{text.p, text.n < FRONT ? text.n : FRONT}, 0};
 	bool level = false;
+	if (try_cancelled(text, ret)) {
+		return true;
+	}
+	skip_priority(&c);
 	for (unsigned i = 0; i <= LEADS_MAX; i++) {
 		skip_blanks(&c);
 		struct cursor in = {c.s, c.at + 1};

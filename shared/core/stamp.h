@@ -2,8 +2,9 @@
  *
  * Read at the front of an entry's text, in the commonest forms (SOURCES.md log-stamps): Python
  * logging, ISO 8601, glog, c10, torch._logging, DeepSpeed, Megatron, NeMo, syslog, Slurm daemons,
- * ctime, NCCL, torchrun's table, vLLM, transformers. A level, or something short in brackets, may
- * stand before. TZ, locale and any clock are never looked at: what the text does not say stays
+ * ctime, NCCL, torchrun's table, vLLM, transformers, rich, epoch seconds with a fraction; and in
+ * Slurm's word about a cancelled step. A level, a syslog priority, or something short in brackets,
+ * may stand before. TZ, locale and any clock are never looked at: what the text does not say stays
  * unsaid here (no year, no zone), and only the timeline fills it in. A date that does not exist is
  * no stamp; one outside 2000-2099 is one, but see ff_usec_usable.
  */
@@ -21,5 +22,6 @@ struct ff_claimed {
 
 #define FF_CLAIMED_NONE ((struct ff_claimed){.us = FF_TIME_NONE})
 
-/* Looks for a stamp in the first 64 bytes of an entry's text. True and *ret if there is one. */
+/* Looks for a stamp in the first 64 bytes of an entry's text (Slurm's: 320). True and *ret if there
+ * is one. */
 bool ff_stamp_parse(struct ff_str text, struct ff_claimed *ret);
