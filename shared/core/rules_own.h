@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "core/collective.h"
 #include "core/rules.h"
 
 #include <string.h>
@@ -60,6 +61,7 @@ struct look {
 	size_t loose_reports; /* reports of nobody knows which rank */
 	size_t loose_aborts;  /* among them those after which a process aborts */
 	size_t nheard;
+	struct ff_collectives *calls; /* process groups; NULL until a rule asks */
 };
 
 /* ---- small questions */

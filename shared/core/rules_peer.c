@@ -118,45 +118,194 @@ bool ff_rule_mismatch(struct look *k, struct ff_finding *f)
 
 /* ---- did not arrive */
 
-bool ff_rule_late(struct look *k, struct ff_finding *f)
+static const struct ff_collectives *calls_of(struct look *k)
 {
-	const struct story *who = NULL;
-	size_t waited = 0, n = 0, closed_reports = 0;
+	if (!k->calls) {
+		k->calls = FF_ARENA_NEW(arena_of(k), struct ff_collectives);
+		ff_collectives_init(k->calls, arena_of(k), k->t);
+	}
+	return k->calls;
+}
+
+/* It only saw that another rank signalled a timeout: it lives, and waited for nothing itself. */
+static bool is_observer(const struct story *st)
+{
+	int64_t from =
+		st->report ? ff_event_int(st->report->ev, FF_F_peer_rank, FF_UNKNOWN) : FF_UNKNOWN;
+	return !st->waited && is_fault(st->report, "nccl-timeout") && from != FF_UNKNOWN &&
+		from != st->line->rank;
+}
+
+/* Who waited, who reports a loss, who says nothing of either. */
+struct roll {
+	size_t waited, lost, missing;
+	const struct story *who; /* the last one missing */
+	bool others;             /* something else went wrong as well */
+};
+
+static struct roll call_roll(struct look *k)
+{
+	struct roll r = {0};
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		const struct story *st = &k->stories[i];
-		if (st->own || st->sig || st->echo) {
-			return false;
+		if (st->own || ff_story_signalled(k, st) || st->echo) {
+			r.others = true;
 		}
-		if (st->waited) {
-			waited++;
-			if (f->nproof < 8) {
-				ff_finding_proof(k, f, st->waited);
-			}
+		if (st->waited || ff_collectives_waits(calls_of(k), st->line->rank)) {
+			r.waited++;
+		} else if (st->report && !is_observer(st)) {
+			r.lost++;
+		} else {
+			r.who = st;
+			r.missing++;
+		}
+	}
+	return r;
+}
+
+static const char *stall_text(const struct look *k, const struct ff_stall *st)
+{
+	static const char *const texts[] = {
+		[FF_STALL_IDLE] = "had completed all that it enqueued and never entered the "
+				  "operation of",
+		[FF_STALL_LATE] = "entered the operation after the time limit of",
+		[FF_STALL_BEHIND] = "is at an earlier operation of the process group than",
+		[FF_STALL_ODD] = "is in another operation, or with another size, than",
+	};
+	return ff_arena_fmt(arena_of(k), "rank %s %s the %zu ranks that waited",
+		ff_look_ranks_text(k, st->ranks, st->nranks), texts[st->kind], st->waiting);
+}
+
+/* Those who are idle here but wait in another group are held up there. */
+static void drop_waiting(struct look *k, struct ff_stall *st)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < st->nranks; i++) {
+		bool elsewhere = st->kind == FF_STALL_IDLE &&
+			ff_collectives_waits(calls_of(k), st->ranks[i]);
+		if (!elsewhere && ff_timeline_rank(k->t, st->ranks[i])) {
+			st->ranks[kept++] = st->ranks[i];
+		}
+	}
+	st->nranks = kept;
+}
+
+static bool same_ranks(const struct ff_stall *a, const struct ff_stall *b)
+{
+	return a->nranks == b->nranks && !memcmp(a->ranks, b->ranks, a->nranks * sizeof *a->ranks);
+}
+
+/* What the counters of the process groups say; none where two groups name different ranks. */
+static struct ff_stall find_stall(struct look *k, bool everybody)
+{
+	const struct ff_collectives *c = calls_of(k);
+	struct ff_stall best = {.kind = FF_STALL_NONE};
+	for (size_t i = 0; i < c->ngroups; i++) {
+		struct ff_stall st =
+			ff_collective_judge(&c->groups[i], arena_of(k), k->t->nranks, everybody);
+		drop_waiting(k, &st);
+		if (st.kind == FF_STALL_NONE || (!st.nranks && st.kind != FF_STALL_ALL_IN)) {
 			continue;
 		}
-		if (st->report) {
-			closed_reports++;
-			continue;
+		if (best.nranks && st.nranks && !same_ranks(&best, &st)) {
+			return (struct ff_stall){.kind = FF_STALL_NONE};
 		}
-		who = st;
-		n++;
+		if (best.kind == FF_STALL_NONE || (!best.nranks && st.nranks) ||
+			(!best.nranks == !st.nranks && st.waiting > best.waiting)) {
+			best = st;
+		}
 	}
-	if (n != 1 || !waited || !k->t->roster_known || k->nloose || k->loose_reports) {
+	return best;
+}
+
+/* A desync report: "[0, 1, 2, 3] joined but didn't finish collective #39". */
+static const struct ff_sighting *desync_of_all(const struct look *k)
+{
+	for (size_t i = 0; i < k->t->nall; i++) {
+		const struct ff_sighting *s = &k->t->all[i];
+		struct ff_str list = ff_event_field(s->ev, FF_F_ranks);
+		int32_t few[1];
+		if (in_attempt(k, s) && is_fault(s, "collective-mismatch") && list.n &&
+			ff_ranks_parse(list, few, 1) == k->t->nranks) {
+			return s;
+		}
+	}
+	return NULL;
+}
+
+static bool nobody_stands_out(const struct look *k, struct ff_finding *f, const struct ff_stall *st)
+{
+	const struct ff_sighting *desync = desync_of_all(k);
+	f->fault = f->cause->ev->fault;
+	if (desync) {
+		ff_finding_proof(k, f, desync);
+		f->kind = FF_VERDICT_COMMON;
+		f->text = ff_arena_fmt(arena_of(k),
+			"the desync report lists all %zu ranks in the same %.*s: it is what they "
+			"share (plug-in, fabric, configuration)",
+			k->t->nranks, (int)st->op.n, st->op.p);
+		return true;
+	}
+	f->kind = FF_VERDICT_UNDETERMINED;
+	f->confidence = FF_NO_CONFIDENCE;
+	f->text = ff_arena_fmt(arena_of(k),
+		"all %zu ranks joined the same %.*s and nobody finished it: nobody stands out",
+		k->t->nranks, (int)st->op.n, st->op.p);
+	ff_finding_need(k, f,
+		"kernel logs, NCCL_DEBUG=INFO or flight-recorder dumps would tell a hung GPU from "
+		"a broken link");
+	return true;
+}
+
+static bool blame_stall(struct look *k, struct ff_finding *f, const struct ff_stall *st)
+{
+	for (size_t i = 0; i < st->nproof; i++) {
+		ff_finding_proof(k, f, st->proof[i]);
+	}
+	f->cause = st->proof[0];
+	f->confidence = FF_LIKELY;
+	if (st->kind == FF_STALL_ALL_IN) {
+		return nobody_stands_out(k, f, st);
+	}
+	ff_finding_blame(k, f, st->ranks, st->nranks);
+	f->fault = st->kind == FF_STALL_ODD ? "collective-mismatch" : "straggler-hang";
+	f->text = stall_text(k, st);
+	return true;
+}
+
+bool ff_rule_late(struct look *k, struct ff_finding *f)
+{
+	struct roll r = call_roll(k);
+	if (r.others || k->nloose || !k->t->roster_known) {
 		return false;
 	}
-	if (!who->line->stderr_to_end || who->line->heard == FF_UNHEARD || who->line->succeeded) {
+	struct ff_stall st = find_stall(k, r.missing == 0);
+	if (st.kind != FF_STALL_NONE && (st.nranks <= 1 || st.nranks * 4 <= k->t->nranks)) {
+		return blame_stall(k, f, &st);
+	}
+	if (r.missing != 1 || !r.waited || k->loose_reports) {
 		return false;
+	}
+	const struct ff_rank_line *who = r.who->line;
+	bool heard = who->stderr_to_end && who->heard != FF_UNHEARD;
+	if ((!heard && !is_observer(r.who)) || who->succeeded) {
+		return false;
+	}
+	for (size_t i = 0; i < k->t->nranks && f->nproof < 8; i++) {
+		if (k->stories[i].waited) {
+			ff_finding_proof(k, f, k->stories[i].waited);
+		}
 	}
 	/* In one timeout some ranks say "timed out" and others "closed by peer" (SOURCES.md
 	 * gloo-tcp). */
-	ff_finding_blame(k, f, &who->line->rank, 1);
-	f->cause = f->proof[0];
+	ff_finding_blame(k, f, &who->rank, 1);
+	f->cause = f->nproof ? f->proof[0] : NULL;
 	f->fault = "straggler-hang";
-	bool firm = waited + closed_reports > 1 || who->line->forced;
-	f->confidence = firm && waited >= closed_reports ? FF_LIKELY : FF_POSSIBLE;
+	bool firm = r.waited + r.lost > 1 || who->forced;
+	f->confidence = firm && r.waited >= r.lost ? FF_LIKELY : FF_POSSIBLE;
 	f->text = ff_arena_fmt(arena_of(k),
 		"%zu ranks waited until the time limit; rank %d was heard to its end and did not",
-		waited + closed_reports, (int)who->line->rank);
+		r.waited + r.lost, (int)who->rank);
 	return true;
 }
 

@@ -1,0 +1,168 @@
+/* The rules that judge by what ranks say of each other: who waited, who is named, who is silent. */
+#include "world.h"
+
+/* Two nodes of two ranks each. */
+static const struct world_stream two_nodes[] = {
+	{"0", FF_STREAM_RANK, 0, "node-a", 0, FF_UNKNOWN},
+	{"1", FF_STREAM_RANK, 1, "node-a", 1, FF_UNKNOWN},
+	{"2", FF_STREAM_RANK, 2, "node-b", 0, FF_UNKNOWN},
+	{"3", FF_STREAM_RANK, 3, "node-b", 1, FF_UNKNOWN},
+	{"console", FF_STREAM_MIXED, FF_UNKNOWN, NULL, FF_UNKNOWN, FF_UNKNOWN},
+};
+
+#define EVENTS 16
+#define E(stream, ms, sig, fields) \
+	{ \
+		stream, ms, sig, sig, fields, FF_TAG_NONE, 0, 0 \
+	}
+/* A watchdog's report, and the counters of the default group. */
+#define WAIT(rank, ms, fields) E(rank, ms, "nccl-timeout", "timeout=600000;ran_for=600000;" fields)
+#define COUNTS(rank, enq, done) \
+	E(rank, 600100, "pg-status", "pg=0(default_pg);seq=9;enqueued=" enq ";completed=" done)
+#define DUMP(rank, from, enq, done) \
+	E(rank, 600200, "nccl-timeout", "peer_rank=" from ";enqueued=" enq ";completed=" done)
+#define NINE "seq=9;op=ALLREDUCE;numel_in=100"
+
+struct row {
+	const char *what;
+	struct world_event events[EVENTS];
+	enum ff_verdict_kind kind;
+	const char *ranks, *fault;
+	enum ff_rule_id rule;
+};
+
+static const struct row rows[] = {
+	{"one has completed all that it enqueued: it never entered",
+		{WAIT("0", 600000, NINE), COUNTS("0", "9", "8"), WAIT("1", 600000, NINE),
+			COUNTS("1", "9", "8"), WAIT("3", 600050, NINE), COUNTS("3", "11", "8"),
+			DUMP("2", "0", "8", "8")},
+		FF_VERDICT_RANK, "2", "straggler-hang", FF_RULE_late},
+	{"one alone is ahead: it decides nothing",
+		{WAIT("3", 600000, NINE), COUNTS("3", "9", "8"), DUMP("0", "3", "8", "8"),
+			DUMP("1", "3", "8", "8"), DUMP("2", "3", "8", "8")},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_undetermined},
+	{"the dump signal's sender is who noticed, and a waiter",
+		{DUMP("0", "1", "9", "8"), WAIT("1", 600000, NINE), DUMP("2", "1", "9", "8"),
+			DUMP("3", "1", "8", "8")},
+		FF_VERDICT_RANK, "3", "straggler-hang", FF_RULE_late},
+	{"who only saw the dump signal waited for nothing",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE), WAIT("3", 600000, NINE),
+			E("2", 600200, "nccl-timeout", "peer_rank=0")},
+		FF_VERDICT_RANK, "2", "straggler-hang", FF_RULE_late},
+	{"idle in one group, held up in another: the one that waits nowhere",
+		{WAIT("0", 600000, NINE), COUNTS("0", "9", "8"), WAIT("1", 600000, NINE),
+			COUNTS("1", "9", "8"), DUMP("2", "0", "8", "8"),
+			WAIT("2", 600000, "pg=3(mesh_tp);seq=4;op=SEND"), DUMP("3", "0", "8", "8")},
+		FF_VERDICT_RANK, "3", "straggler-hang", FF_RULE_late},
+	{"one is at an earlier operation",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE), WAIT("3", 600000, NINE),
+			WAIT("2", 600000, "seq=8;op=ALLREDUCE;numel_in=100")},
+		FF_VERDICT_RANK, "2", "straggler-hang", FF_RULE_late},
+	{"one is at a later operation: it decides nothing",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE), WAIT("3", 600000, NINE),
+			WAIT("2", 600000, "seq=10;op=ALLREDUCE;numel_in=100")},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_undetermined},
+	{"numbers of two groups without names are not compared",
+		{WAIT("0", 600000, NINE), WAIT("0", 600010, "seq=4;op=BROADCAST"),
+			WAIT("1", 600000, NINE), WAIT("3", 600000, NINE),
+			WAIT("2", 600000, "seq=4;op=BROADCAST")},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_undetermined},
+	{"one has another size",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE), WAIT("2", 600000, NINE),
+			WAIT("3", 600000, "seq=9;op=ALLREDUCE;numel_in=200")},
+		FF_VERDICT_RANK, "3", "collective-mismatch", FF_RULE_late},
+	{"one is in another operation",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, "seq=9;op=BROADCAST"),
+			WAIT("2", 600000, NINE), WAIT("3", 600000, NINE)},
+		FF_VERDICT_RANK, "1", "collective-mismatch", FF_RULE_late},
+	{"two against two have no majority",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE),
+			WAIT("2", 600000, "seq=9;op=ALLREDUCE;numel_in=200"),
+			WAIT("3", 600000, "seq=9;op=ALLREDUCE;numel_in=200")},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_undetermined},
+	{"sizes that may differ from rank to rank",
+		{WAIT("0", 600000, "seq=9;op=ALLTOALL_BASE;numel_in=1"),
+			WAIT("1", 600000, "seq=9;op=ALLTOALL_BASE;numel_in=1"),
+			WAIT("2", 600000, "seq=9;op=ALLTOALL_BASE;numel_in=1"),
+			WAIT("3", 600000, "seq=9;op=ALLTOALL_BASE;numel_in=2")},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_late},
+	{"one came when the others had given up",
+		{WAIT("0", 600000, NINE), WAIT("1", 600500, NINE), WAIT("3", 601000, NINE),
+			WAIT("2", 1300000, NINE)},
+		FF_VERDICT_RANK, "2", "straggler-hang", FF_RULE_late},
+	{"all joined, nobody finished: nobody stands out",
+		{WAIT("0", 600000, NINE), WAIT("1", 600500, NINE), WAIT("3", 601000, NINE),
+			WAIT("2", 600000, NINE)},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_late},
+	{"all joined, and the desync report says so",
+		{WAIT("0", 600000, NINE), WAIT("1", 600500, NINE), WAIT("3", 601000, NINE),
+			WAIT("2", 600000, NINE),
+			E("0", 601000, "collective-mismatch", "ranks=0, 1, 2, 3;seq=9")},
+		FF_VERDICT_COMMON, "", "nccl-timeout", FF_RULE_late},
+	{"all but one waited, and that one was heard to its end",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE), WAIT("2", 600000, NINE)},
+		FF_VERDICT_RANK, "3", "straggler-hang", FF_RULE_late},
+};
+
+static struct ff_verdict *judge(struct world *w, const struct row *row, uint64_t off)
+{
+	world_init(w, 4, "srun");
+	world_streams(w, two_nodes, N(two_nodes));
+	for (int r = 0; r < 4; r++) {
+		char name[2] = {(char)('0' + r), '\0'};
+		world_progress(w, name, 500, false);
+	}
+	world_events(w, row->events, EVENTS);
+	world_tell(w, "job@end", "state", "FAILED");
+	return world_judge(w, off);
+}
+
+START_TEST(peers_decide)
+{
+	const struct row *row = &rows[_i];
+	struct world w;
+	struct ff_verdict *v = judge(&w, row, 0);
+	char who[64];
+	world_who(v, who, sizeof who);
+	ck_assert_msg(v->kind == row->kind, "%s: %s, %s", row->what, ff_verdict_kind_name(v->kind),
+		v->why[0].text);
+	ck_assert_msg(!strcmp(who, row->ranks), "%s: ranks %s", row->what, who);
+	ck_assert_msg(v->fault && !strcmp(v->fault, row->fault), "%s: fault %s", row->what,
+		v->fault ? v->fault : "none");
+	ck_assert_msg(!strcmp(v->why[0].rule, ff_rule_name(row->rule)), "%s: rule %s", row->what,
+		v->why[0].rule);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
+START_TEST(without_its_rule_nobody_is_named)
+{
+	const struct row *row = &rows[_i];
+	if (row->kind != FF_VERDICT_RANK && row->kind != FF_VERDICT_NODE) {
+		return;
+	}
+	struct world w;
+	struct ff_verdict *v = judge(&w, row, 1ull << row->rule);
+	char who[64];
+	world_who(v, who, sizeof who);
+	ck_assert_msg(strcmp(who, row->ranks) || v->kind != row->kind, "%s: also by rule %s",
+		row->what, v->why[0].rule);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("rules_peer");
+	TCase *tc = tcase_create("rules_peer");
+	tcase_add_loop_test(tc, peers_decide, 0, N(rows));
+	tcase_add_loop_test(tc, without_its_rule_nobody_is_named, 0, N(rows));
+	suite_add_tcase(s, tc);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
