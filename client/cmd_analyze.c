@@ -10,9 +10,10 @@
 
 
 struct analyze {
-	bool json, exit_status;
+	bool json, brief, exit_status;
 	int64_t world, attempt;
-	char *job;
+	char *job, *report;
+	enum ff_ticket form; /* of report */
 };
 
 /* With --job, and several jobs in the input of which it names one: only that one. */
@@ -25,14 +26,27 @@ static bool is_wanted(const struct ff_runs *runs, const struct analyze *a, const
 	return !named || !strcmp(run->job->facts.job, a->job);
 }
 
+static void render(const struct analyze *a, const struct ff_verdict *v, struct ff_buf *out)
+{
+	struct ff_report_style style = {.width = client_width(),
+		.color = client_color(),
+		.now_us = FF_TIME_NONE,
+		.brief = a->brief};
+	if (a->json) {
+		ff_report_json(v, out);
+	} else if (a->report) {
+		ff_report_ticket(v, a->form, FF_TIME_NONE, out);
+	} else {
+		ff_report_text(v, &style, out);
+	}
+}
+
 static int judge(const struct ff_runs *runs, const struct analyze *a, struct ff_buf *out)
 {
 	struct ff_ask ask = {.offline = true,
 		.now_us = FF_TIME_NONE,
 		.attempt = (int32_t)a->attempt,
 		.world = (int32_t)a->world};
-	struct ff_report_style style = {.width = client_width(), .color = client_color(),
-		.now_us = FF_TIME_NONE};
 	size_t n = 0, shown = 0;
 	int status = 0;
 	for (size_t i = 0; i < runs->nruns; i++) {
@@ -59,11 +73,7 @@ static int judge(const struct ff_runs *runs, const struct analyze *a, struct ff_
 		if (shown++) {
 			ff_buf_addz(out, a->json ? ",\n" : "\n");
 		}
-		if (a->json) {
-			ff_report_json(v, out);
-		} else {
-			ff_report_text(v, &style, out);
-		}
+		render(a, v, out);
 		ff_verdict_destroy(v);
 	}
 	if (a->json) {
@@ -104,6 +114,10 @@ static int run(const struct client_command *self, int argc, char **argv)
 		{"json", 'j', FF_OPTION_FLAG, &a.json, NULL,
 			"print the verdict as JSON; an array if the input holds several jobs", 0,
 			0},
+		{"brief", 'b', FF_OPTION_FLAG, &a.brief, NULL,
+			"only what fits a pager: five lines", 0, 0},
+		{"report", 0, FF_OPTION_TEXT, &a.report, "FORMAT",
+			"print a report for a ticket: md or txt", 1, 8},
 		{"world", 'w', FF_OPTION_INT, &a.world, "N",
 			"number of ranks of the job, where the input doesn't say it", 1,
 			FF_RANKS_MAX},
@@ -125,6 +139,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 		status = client_usage(self, "no PATH given");
 	} else if (rest >= 0 && a.job && ff_runs_check_name(ff_str_z(a.job), "job id", &err) < 0) {
 		status = client_usage(self, "%s", err.text);
+	} else if (rest >= 0 && a.report && !ff_ticket_parse(ff_str_z(a.report), &a.form)) {
+		status = client_usage(self, "--report is md or txt");
 	} else if (rest >= 0) {
 		status = analyze(&a, argv + rest, (size_t)(argc - rest));
 	}
@@ -134,7 +150,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 
 const struct client_command cmd_analyze = {
 	.name = "analyze",
-	.synopsis = "analyze [--json] [--world N] [--job ID] [--exit-status] PATH...",
+	.synopsis = "analyze [--brief | --json | --report FORMAT] [--world N] [--job ID]\n"
+		    "[--exit-status] PATH...",
 	.summary = "read logs and say who failed first, without a daemon",
 	.description = "Reads logs and prints the verdict. Nothing leaves the machine, and no "
 		       "daemon is needed.\n"

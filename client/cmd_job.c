@@ -96,7 +96,7 @@ static int post(const struct job *j, bool end, const char *job)
 		}
 		status = client_print(&a.body);
 	} else if (end) {
-		status = query_print_screen(job, -1, 0);
+		status = query_print_screen(job, -1, false);
 	}
 	rpc_answer_finish(&a);
 	return status;

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BRIEF_LINES 5 /* what fits a pager */
-
 struct why {
 	bool json, brief, action, exit_status;
 	int64_t not_rank, attempt;
@@ -35,8 +33,13 @@ static const struct {
 	const char *kind;
 	int status;
 } actions[] = {
-	{"exclude-node", 21}, {"fix-code", 22}, {"fix-config", 22}, {"fix-data", 22},
-	{"raise-memory", 23}, {"free-disk", 23}, {"contact-admin", 25},
+	{"exclude-node", 21},
+	{"fix-code", 22},
+	{"fix-config", 22},
+	{"fix-data", 22},
+	{"raise-memory", 23},
+	{"free-disk", 23},
+	{"contact-admin", 25},
 };
 
 #define ACTION_RETRY 20
@@ -115,50 +118,122 @@ static bool is_of_rank(const struct ff_json_node *v, int64_t rank)
 	return false;
 }
 
-static bool names_rank(const struct ff_json_node *list, int64_t rank)
+static const struct ff_json_node *find_rank(const struct ff_json_node *list, int64_t rank)
 {
 	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v)) {
 		if (is_of_rank(v, rank)) {
-			return true;
+			return v;
 		}
 	}
-	return false;
+	return NULL;
 }
 
-static void add_reasons(struct ff_buf *out, const struct ff_json_node *list, int64_t rank,
-			const char *key)
+static void add_line(struct ff_buf *out, const char *before, const char *text)
 {
-	for (const struct ff_json_node *v = ff_json_first(list); v; v = ff_json_next(v)) {
-		const char *text = ff_json_string(ff_json_get(v, key));
-		if (text && is_of_rank(v, rank)) {
-			ff_buf_addz(out, "  ");
-			print_text(out, text, 0);
-			ff_buf_addc(out, '\n');
+	if (text) {
+		ff_buf_addz(out, before);
+		print_text(out, text, 0);
+		ff_buf_addc(out, '\n');
+	}
+}
+
+/* The event that shows best what became of it: fault, how long after, place, first line. */
+static void add_event(
+	struct ff_buf *out, const struct ff_json_node *v, const struct ff_json_node *entry)
+{
+	const char *id = ff_json_string(ff_json_get(entry, "event"));
+	const struct ff_json_node *e = ff_json_first(ff_json_get(v, "events"));
+	int64_t after;
+	while (e && id && strcmp(ff_json_string(ff_json_get(e, "id")), id) != 0) {
+		e = ff_json_next(e);
+	}
+	if (!id || !e) {
+		return;
+	}
+	const char *fault = ff_json_string(ff_json_get(e, "fault"));
+	ff_buf_addz(out, "  shows ");
+	print_text(out, fault ? fault : "its end", 0);
+	if (ff_json_int(ff_json_get(entry, "after_us"), &after)) {
+		ff_buf_addc(out, ' ');
+		ff_usec_render_span(out, after < 0 ? -after : after);
+		ff_buf_addz(out, after < 0 ? " before the proof" : " after the first fault");
+	}
+	ff_buf_addz(out, ": ");
+	print_text(out, id, 0);
+	ff_buf_addc(out, '\n');
+	const char *text = ff_json_string(ff_json_get(e, "text"));
+	if (text) {
+		struct ff_buf line = {0};
+		ff_buf_add(&line, text, strcspn(text, "\n"));
+		ff_buf_addz(out, "  | ");
+		print_text(out, line.len ? line.p : "", client_width() - 4);
+		ff_buf_addc(out, '\n');
+		ff_buf_finish(&line);
+	}
+}
+
+/* What would make it this one. */
+static const char *would_take(const char *status)
+{
+	static const struct {
+		const char *status, *text;
+	} rows[] = {
+		{"missing", "nothing of it was heard: a fault in its output could change this"},
+		{"unknown", "nothing of it was heard: a fault in its output could change this"},
+		{"quiet",
+			"a fault of its own, or other ranks that waited for it alone, would change "
+			"this"},
+		{"silent",
+			"a fault of its own, or other ranks that waited for it alone, would "
+			"change this"},
+		{"collateral",
+			"a fault of its own before the others', on clocks that can be "
+			"compared, would change this"},
+		{"torn-down", "a fault of its own before it was ended would change this"},
+		{"clean",
+			"it ended well: only an end before its peers were done would change this"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (!strcmp(rows[i].status, status)) {
+			return rows[i].text;
 		}
 	}
+	return NULL;
 }
 
 static int print_not(const struct ff_json_node *v, int64_t rank)
 {
 	struct ff_buf out = {0};
-	const char *summary = ff_json_string(ff_json_get(v, "summary"));
-	if (names_rank(ff_json_get(v, "initiating"), rank)) {
-		ff_buf_addf(&out, "rank %lld is one that started it:\n", (long long)rank);
-	} else if (!names_rank(ff_json_get(v, "ranks"), rank)) {
+	const struct ff_json_node *entry = find_rank(ff_json_get(v, "ranks"), rank);
+	const struct ff_json_node *shown = find_rank(ff_json_get(v, "collateral"), rank);
+	const char *status = ff_json_string(ff_json_get(entry, "status"));
+	const char *kind = ff_json_string(ff_json_get(v, "verdict"));
+	if (!entry || !status || !kind) {
 		return client_failf(CLIENT_INPUT, "firstfault why JOB --json lists the ranks",
-				    "the job has no rank %lld", (long long)rank);
-	} else {
-		ff_buf_addf(&out, "rank %lld did not start it, as far as the logs tell:\n",
-			(long long)rank);
-		add_reasons(&out, ff_json_get(v, "why_not"), rank, "text");
-		add_reasons(&out, ff_json_get(v, "collateral"), rank, "because");
+			"the job has no rank %lld", (long long)rank);
 	}
-	ff_buf_addz(&out, "  ");
-	print_text(&out, summary ? summary : "-", 0);
-	ff_buf_addc(&out, '\n');
-	int status = client_print(&out);
+	ff_buf_addf(&out, "rank %lld ", (long long)rank);
+	if (!strcmp(status, "initiating")) {
+		ff_buf_addz(&out,
+			strcmp(kind, "common") ? "is one that started it:\n"
+					       : "failed by itself, like the others:\n");
+	} else if (!strcmp(kind, "undetermined")) {
+		ff_buf_addf(&out, "is neither accused nor cleared (%s):\n", status);
+	} else {
+		ff_buf_addf(&out, "did not start it, as far as the logs tell (%s):\n", status);
+	}
+	for (const struct ff_json_node *w = ff_json_first(ff_json_get(v, "why_not")); w;
+		w = ff_json_next(w)) {
+		add_line(&out, "  ",
+			is_of_rank(w, rank) ? ff_json_string(ff_json_get(w, "text")) : NULL);
+	}
+	add_line(&out, "  ", ff_json_string(ff_json_get(shown, "because")));
+	add_event(&out, v, shown);
+	add_line(&out, "  ", strcmp(status, "initiating") ? would_take(status) : NULL);
+	add_line(&out, "verdict: ", ff_json_string(ff_json_get(v, "summary")));
+	int status_out = client_print(&out);
 	ff_buf_finish(&out);
-	return status;
+	return status_out;
 }
 
 /* ---- */
@@ -198,8 +273,8 @@ static int ask_json(const struct why *w, const char *path)
 	}
 	struct ff_json *doc = ff_json_parse(ff_buf_str(&a.body), &err);
 	if (!doc) {
-		status = client_failf(CLIENT_INTERNAL, NULL, "the daemon's answer is no JSON: %s",
-				      err.text);
+		status = client_failf(
+			CLIENT_INTERNAL, NULL, "the daemon's answer is no JSON: %s", err.text);
 	} else if (w->action) {
 		status = print_action(ff_json_root(doc));
 	} else if (w->not_rank >= 0) {
@@ -225,7 +300,7 @@ static int why(const struct why *w, const char *job)
 	bool screen = !w->json && !w->action && w->not_rank < 0;
 	add_verdict_path(&path, job, w->attempt);
 	if (screen) {
-		status = query_print_screen(job, w->attempt, w->brief ? BRIEF_LINES : 0);
+		status = query_print_screen(job, w->attempt, w->brief);
 	}
 	if (!status && (!screen || w->exit_status)) {
 		status = ask_json(w, path.p);
@@ -239,7 +314,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 	struct why w = {.not_rank = -1, .attempt = -1};
 	const struct ff_option options[] = {
 		{"json", 'j', FF_OPTION_FLAG, &w.json, NULL, "print the verdict as JSON", 0, 0},
-		{"brief", 'b', FF_OPTION_FLAG, &w.brief, NULL, "only the first five lines", 0, 0},
+		{"brief", 'b', FF_OPTION_FLAG, &w.brief, NULL, "only what fits a pager: five lines",
+			0, 0},
 		{"not", 0, FF_OPTION_INT, &w.not_rank, "RANK", "say why it is not this rank", 0,
 			FF_RANKS_MAX - 1},
 		{"action", 0, FF_OPTION_FLAG, &w.action, NULL,

@@ -164,7 +164,7 @@ int query_event(const char *job, const char *event, char **ret)
 
 /* ---- printing */
 
-int query_print_screen(const char *job, int64_t attempt, unsigned lines)
+int query_print_screen(const char *job, int64_t attempt, bool brief)
 {
 	struct ff_buf path = {0};
 	struct rpc_answer a;
@@ -172,9 +172,8 @@ int query_print_screen(const char *job, int64_t attempt, unsigned lines)
 	rpc_add_job(&path, job);
 	ff_buf_addz(&path, "/verdict?format=text");
 	ff_buf_addf(&path, "&width=%u", client_width());
-	if (client_color()) {
-		ff_buf_addz(&path, "&color=1");
-	}
+	ff_buf_addz(&path, client_color() ? "&color=1" : "");
+	ff_buf_addz(&path, brief ? "&brief=1" : "");
 	if (attempt >= 0) {
 		(void)snprintf(number, sizeof number, "%lld", (long long)attempt);
 		rpc_add_query(&path, "attempt", number);
@@ -184,12 +183,6 @@ int query_print_screen(const char *job, int64_t attempt, unsigned lines)
 	if (status) {
 		return status;
 	}
-	size_t end = 0;
-	for (unsigned n = 0; end < a.body.len && (!lines || n < lines); n++) {
-		const char *lf = memchr(a.body.p + end, '\n', a.body.len - end);
-		end = lf ? (size_t)(lf - a.body.p) + 1 : a.body.len;
-	}
-	a.body.len = end;
 	status = client_print(&a.body);
 	rpc_answer_finish(&a);
 	return status;

@@ -9,7 +9,7 @@ int query_newest_failed(char **ret);
 /* The id of an event as a person types it: "first", the number that `events` prints, or the id
  * itself. *ret is malloc'd. */
 int query_event(const char *job, const char *event, char **ret);
-/* Prints the verdict's screen as the daemon renders it. lines: at most so many (0: all). */
-int query_print_screen(const char *job, int64_t attempt, unsigned lines);
+/* Prints the verdict's screen as the daemon renders it; brief: only what fits a pager. */
+int query_print_screen(const char *job, int64_t attempt, bool brief);
 /* Prints JSON as it came, with a newline. */
 int query_print_json(const char *path);

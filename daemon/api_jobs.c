@@ -206,17 +206,21 @@ static bool is_true(const struct request *r, const char *name)
 	return yes;
 }
 
-static bool wants_text(const struct request *r)
-{
-	char *format = request_query(r, "format");
-	bool text = format ? !strcmp(format, "text") : r->wants_text;
-	free(format);
-	return text;
-}
-
-static void render_text(
+/* As the screen, or as a report for a ticket (format=txt, md). False: as JSON. */
+static bool render_text(
 	const struct request *r, const struct ff_verdict *v, int64_t width, struct ff_buf *out)
 {
+	char *format = request_query(r, "format");
+	enum ff_ticket form;
+	bool ticket = format && ff_ticket_parse(ff_str_z(format), &form);
+	bool text = format ? !strcmp(format, "text") : r->wants_text;
+	free(format);
+	if (ticket) {
+		ff_report_ticket(v, form, clock_wall(), out);
+	}
+	if (ticket || !text) {
+		return ticket;
+	}
 	ff_report_text(v,
 		&(struct ff_report_style){
 			.width = (unsigned)width,
@@ -225,6 +229,7 @@ static void render_text(
 			.brief = is_true(r, "brief"),
 		},
 		out);
+	return true;
 }
 
 void api_jobs_verdict(struct request *r)
@@ -248,8 +253,7 @@ void api_jobs_verdict(struct request *r)
 	}
 	v->unfolded = is_true(r, "full");
 	r->version = run->version;
-	if (wants_text(r)) {
-		render_text(r, v, width, &out);
+	if (render_text(r, v, width, &out)) {
 		request_text(r, 200, &out);
 	} else {
 		ff_report_json(v, &out);

@@ -18,6 +18,7 @@
 struct fault {
 	uint32_t ntexts;
 	const struct ff_signature *first, *first_with_cause;
+	const struct ff_signature *general; /* generic, primary, with a cause */
 };
 
 struct ff_catalog {
@@ -389,6 +390,8 @@ static int add_entry(struct ff_catalog *c, const struct ff_json_node *obj, struc
 	}
 	f->first = f->first ? f->first : sig;
 	f->first_with_cause = f->first_with_cause || !sig->cause ? f->first_with_cause : sig;
+	bool general = sig->generic && sig->cause && sig->role == FF_ROLE_PRIMARY;
+	f->general = f->general || !general ? f->general : sig;
 	return r;
 }
 
@@ -478,7 +481,7 @@ const struct ff_signature *ff_catalog_find(const struct ff_catalog *c, const cha
 	if (!f) {
 		return NULL;
 	}
-	return f->first_with_cause ? f->first_with_cause : f->first;
+	return f->general ? f->general : f->first_with_cause ? f->first_with_cause : f->first;
 }
 
 const char *ff_catalog_hash(const struct ff_catalog *c)

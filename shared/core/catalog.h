@@ -72,6 +72,7 @@ size_t ff_catalog_ntexts(const struct ff_catalog *c);
 const struct ff_text *ff_catalog_text(const struct ff_catalog *c, size_t i);
 /* True if the mark's id is that of a record opener and not of a text. */
 bool ff_catalog_is_opener(const struct ff_catalog *c, uint32_t id);
-/* The first signature of a fault id with a cause (else the first one), NULL if unknown. */
+/* What a fault id means where no text says more: its generic primary signature, else the first with
+ * a cause, else the first; NULL if the id is unknown. */
 const struct ff_signature *ff_catalog_find(const struct ff_catalog *c, const char *fault);
 const char *ff_catalog_hash(const struct ff_catalog *c); /* "sha256:..." */

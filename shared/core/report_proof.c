@@ -209,19 +209,23 @@ static bool is_name(struct ff_str s)
 	return s.n > 0 && s.n < 40;
 }
 
-/* "default_pg seq 28117 _REDUCE_SCATTER_BASE": names only, other log text is shown elsewhere. */
+/* ", in default_pg seq 28117 BROADCAST": names only, other log text is shown elsewhere. */
 static void add_collective(const struct ff_event *e, struct ff_buf *b)
 {
 	struct ff_str pg = ff_event_field(e, FF_F_pg), op = ff_event_field(e, FF_F_op);
 	int64_t seq = ff_event_int(e, FF_F_seq, -1);
+	if (seq < 0 && !is_name(op)) {
+		return;
+	}
+	ff_buf_addz(b, ", in");
 	if (is_name(pg)) {
-		ff_buf_addf(b, "%.*s ", FF_STR_ARG(pg));
+		ff_buf_addf(b, " %.*s", FF_STR_ARG(pg));
 	}
 	if (seq >= 0) {
-		ff_buf_addf(b, "seq %lld ", (long long)seq);
+		ff_buf_addf(b, " seq %lld", (long long)seq);
 	}
 	if (is_name(op)) {
-		ff_buf_addf(b, "%.*s ", FF_STR_ARG(op));
+		ff_buf_addf(b, " %.*s", FF_STR_ARG(op));
 	}
 }
 
@@ -244,19 +248,19 @@ static void add_waits(const struct ff_verdict *v, struct ff_buf *b)
 	if (!one) {
 		return;
 	}
-	add_collective(one->ev, b);
 	if (is_utc(&began)) {
-		ff_buf_addz(b, "the first wait began ");
+		ff_buf_addz(b, "waiting since ");
 		ff_usec_render_clock(b, began.lo.us, 1);
 		ff_buf_addz(b, ": ");
 	}
 	ff_buf_addf(b, "%zu timeout%s of ", waiters, waiters == 1 ? "" : "s");
 	ff_usec_render_span(b, ff_event_int(one->ev, FF_F_ran_for, 0) * 1000);
 	if (is_utc(&said)) {
-		ff_buf_addz(b, said.n > 1 ? ", from " : " at ");
+		ff_buf_addz(b, said.n > 1 ? " from " : " at ");
 		ff_usec_render_clock(b, said.lo.us, 1);
 		ff_buf_addz(b, said.n > 1 ? " on" : "");
 	}
+	add_collective(one->ev, b);
 	ff_buf_addc(b, '\n');
 }
 
@@ -308,7 +312,7 @@ static void add_groups(const struct ff_verdict *v, struct ff_buf *b)
 					"enqueued %lld, completed %lld: ", (long long)g[k].enqueued,
 					(long long)g[k].completed);
 			} else {
-				ff_buf_addz(b, "of these two it is not known: ");
+				ff_buf_addz(b, "no word of it: ");
 			}
 			add_ranks(b, g[k].ranks, g[k].n);
 			ff_buf_addc(b, '\n');
@@ -422,8 +426,7 @@ void ff_report_shown(const struct ff_verdict *v, struct ff_buf *b)
 			v->kind == FF_VERDICT_UNDETERMINED);
 	if (v->kind == FF_VERDICT_COMMON) {
 		add_common(v, b);
-	} else if (v->kind == FF_VERDICT_NODE && v->nwhy &&
-		!strcmp(v->why[0].rule, "silent-node")) {
+	} else if (v->kind == FF_VERDICT_NODE && ff_report_is_lost(v)) {
 		add_silence(v, b);
 	} else if (v->kind == FF_VERDICT_EXTERNAL) {
 		add_steps(v, b);
@@ -508,10 +511,9 @@ static void add_evidence_for(const struct ff_verdict *v, int32_t rank, struct ff
 	} else {
 		ff_buf_addz(b, "it was ended by a signal that its launcher did not send");
 	}
-	ff_usec us = ff_stamp_us(s->ev->stamp);
-	if (us != FF_TIME_NONE) {
+	if (ff_stamp_us(s->ev->stamp) != FF_TIME_NONE && s->when.known) {
 		ff_buf_addz(b, ", ");
-		ff_usec_render_clock(b, us, 3);
+		ff_usec_render_clock(b, s->when.us, 3);
 	}
 }
 
@@ -535,7 +537,10 @@ static void add_waiters(const struct ff_verdict *v, struct ff_buf *b)
 		ff_buf_addz(b, "A  ");
 		add_ranks(b, out, nout);
 		ff_buf_addz(b, nout == 1 ? " hangs elsewhere" : " hang elsewhere");
-		ff_buf_addf(b, "   for it: %zu waited for them until the time limit\nB  ", nin);
+		ff_buf_addz(b, "   for it: ");
+		add_ranks(b, in, nin);
+		ff_buf_addf(
+			b, " waited for %s until the time limit\nB  ", nout == 1 ? "it" : "them");
 		add_ranks(b, in, nin);
 		ff_buf_addf(b, " made a call too many   for it: %s alone report%s a timeout\n",
 			nin == 1 ? "it" : "they", nin == 1 ? "s" : "");

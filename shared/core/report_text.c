@@ -67,12 +67,12 @@ static struct ff_str first_line(struct ff_str *rest)
 	return line;
 }
 
-/* The lines of b, each in one line of the screen, at most max of them. b is emptied. */
+/* The lines of b, each in two lines of the screen at most, and max of them. b is emptied. */
 static void put_lines(struct screen *s, const char *label, struct ff_buf *b, unsigned max)
 {
 	struct ff_str rest = ff_buf_str(b);
 	for (unsigned line = 0; line < max && rest.n; line++) {
-		put_para(s, line ? "" : label, first_line(&rest), 1, false);
+		put_para(s, line ? "" : label, first_line(&rest), 2, false);
 	}
 	ff_buf_finish(b);
 }
@@ -343,9 +343,9 @@ static void put_next(struct screen *s)
 	struct ff_buf b = {0};
 	end_line(s);
 	if (v->timeline.ask.offline) {
-		ff_buf_addz(&b, "next: analyze --json PATH (every event, stamp and file)");
+		ff_buf_addz(&b, "next: analyze --report md PATH | analyze --json PATH");
 	} else {
-		ff_buf_addf(&b, "next: logs %s --around first", v->job);
+		ff_buf_addf(&b, "next: report %s | logs %s --around first", v->job, v->job);
 		for (size_t i = 0; i < v->nwhy_not; i++) {
 			if (v->why_not[i].rank != FF_UNKNOWN) {
 				ff_buf_addf(

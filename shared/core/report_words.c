@@ -34,6 +34,11 @@ const struct ff_sighting *ff_report_proof(const struct ff_verdict *v)
 	return NULL;
 }
 
+bool ff_report_is_lost(const struct ff_verdict *v)
+{
+	return v->fault && (!strcmp(v->fault, "node-lost") || !strcmp(v->fault, "node-fail"));
+}
+
 /* ---- the head */
 
 /* Since when no rank has made a step, by the daemon's clock. */
@@ -187,7 +192,6 @@ static void add_undetermined(const struct ff_verdict *v, struct ff_buf *b)
 
 void ff_report_who(const struct ff_verdict *v, struct ff_buf *b)
 {
-	bool lost;
 	switch (v->kind) {
 	case FF_VERDICT_RANK:
 		ff_buf_addz(b, v->ninitiating == 1 ? "RANK " : "RANKS ");
@@ -197,9 +201,7 @@ void ff_report_who(const struct ff_verdict *v, struct ff_buf *b)
 	case FF_VERDICT_NODE:
 		ff_buf_addf(b, "NODE %s", v->node);
 		add_did(v, false, b);
-		lost = v->fault &&
-			(!strcmp(v->fault, "node-lost") || !strcmp(v->fault, "node-fail"));
-		if (lost && v->ninitiating) {
+		if (ff_report_is_lost(v) && v->ninitiating) {
 			ff_buf_addz(b, " with its ");
 			add_count(b, v->ninitiating, "rank");
 		}
@@ -260,10 +262,9 @@ void ff_report_action(const struct ff_verdict *v, struct ff_buf *b)
 
 void ff_report_place(const struct ff_sighting *s, struct ff_buf *b)
 {
-	ff_usec us = ff_stamp_us(s->ev->stamp);
 	const struct ff_claimed *c = &s->ev->claimed;
-	if (us != FF_TIME_NONE) {
-		ff_usec_render_clock(b, us, 3);
+	if (ff_stamp_us(s->ev->stamp) != FF_TIME_NONE) { /* its node's clock set right */
+		ff_usec_render_clock(b, s->when.known ? s->when.us : ff_stamp_us(s->ev->stamp), 3);
 		ff_buf_addz(b, "  ");
 	} else if (c->us != FF_TIME_NONE) { /* as printed: its zone may be unknown */
 		ff_usec_render_clock(b, c->us, c->grain >= FF_SECOND || c->mono_fraction ? 0 : 3);

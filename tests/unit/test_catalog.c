@@ -40,6 +40,7 @@ static const struct {
 	{"[{\"id\":\"x\",\"title\":\"t\",\"category\":\"c\",\"role\":\"noise\",\"domain\":1}]",
 		FF_ESCHEMA, "\"domain\" is \"\""},
 	{ENTRY("\"kind\":\"thing\","), FF_ESCHEMA, "\"kind\" is \"thing\""},
+	{ENTRY("\"did\":\"\","), FF_ESCHEMA, "\"did\" is not a text"},
 	{ENTRY("\"generic\":1,"), FF_ESCHEMA, "\"generic\" is not true or false"},
 	{ENTRY("\"fix\":\"do\","), FF_ESCHEMA, "\"fix\" is not a list"},
 	{ENTRY("\"mechanism\":[1],"), FF_ESCHEMA, "\"mechanism\" holds something that is no text"},
@@ -187,6 +188,27 @@ START_TEST(a_bad_file_fails_the_load)
 }
 END_TEST
 
+#define WORDS(title, role, more) \
+	"{\"id\":\"x\",\"title\":\"" title "\",\"category\":\"c\",\"role\":\"" role \
+	"\",\"domain\":\"user\"," more "\"cause\":\"c\",\"match\":[{\"literal\":\"abcd " title \
+	"\",\"pattern\":\"abcd\"}]}"
+
+/* What no text matched is explained by the entry that holds for all of its id. */
+START_TEST(a_fault_without_a_text_is_the_general_one)
+{
+	static const char json[] =
+		"[" WORDS("context", "context", "") "," WORDS("special", "primary", "") ","
+		WORDS("general", "primary", "\"generic\":true,\"did\":\"broke\",") "]";
+	struct ff_err err = {0};
+	int r;
+	struct ff_catalog *c = load(json, &err, &r);
+	ck_assert_msg(!r, "%s", err.text);
+	ck_assert_str_eq(ff_catalog_find(c, "x")->title, "general");
+	ck_assert_str_eq(ff_catalog_find(c, "x")->did, "broke");
+	ff_catalog_destroy(c);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("catalog");
@@ -197,6 +219,7 @@ static Suite *suite(void)
 	tcase_add_test(t, the_scan_knows_texts_and_openers);
 	tcase_add_test(t, a_catalogue_is_named_by_its_hash);
 	tcase_add_test(t, a_bad_file_fails_the_load);
+	tcase_add_test(t, a_fault_without_a_text_is_the_general_one);
 	suite_add_tcase(s, t);
 	return s;
 }

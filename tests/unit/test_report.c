@@ -1,3 +1,4 @@
+#include "core/report_own.h"
 #include "world.h"
 
 static const struct world_stream ranks[] = {
@@ -83,7 +84,7 @@ START_TEST(screen_of_a_rank)
 		"\n"
 		"SEEN    4 of 4 ranks, all to their end; 5 streams, job end\n"
 		"\n"
-		"next: analyze --json PATH (every event, stamp and file)\n";
+		"next: analyze --report md PATH | analyze --json PATH\n";
 	struct world w;
 	struct ff_verdict *v = judged(&w, one_raises, N(one_raises));
 	char *text = text_of(v, &plain);
@@ -152,6 +153,130 @@ START_TEST(long_text_is_cut)
 	ff_verdict_destroy(v);
 	world_finish(&w);
 	free(longest);
+}
+END_TEST
+
+/* ---- pieces */
+
+static const struct {
+	const char *text;
+	unsigned room;
+	const char *shown; /* by ff_report_put */
+	size_t taken;      /* by ff_report_break */
+} pieces[] = {
+	{"", 10, "", 0},
+	{"abc", 3, "abc", 3},
+	{"abcd", 3, "a..", 3},
+	{"abcd", 1, "a", 1},
+	{"one two three", 8, "one tw..", 7},
+	{"a bcdefghij", 8, "a bcde..", 8}, /* a blank in the first half breaks nothing */
+	{"tab\there", 10, "tab here", 8},
+	{"\x1b[31m", 10, "\\x1b[31m", 5},
+	{"\x1b\x1b\x1b", 9, "\\x1b..", 2},
+	{"\xff", 4, "\\xff", 1},
+	{"\xff", 3, "..", 1},
+	{"\xe4\xb8\xad\xe6\x96\x87", 4, "\xe4\xb8\xad\xe6\x96\x87", 6}, /* two columns each */
+	{"\xe4\xb8\xad\xe6\x96\x87", 3, "..", 3},
+	{"\xf0\x9f\x94\xa5!", 2, "..", 4},
+	{"\xc2\xad", 8, "\\xc2\\xad", 2},         /* a soft hyphen */
+	{"\xf3\xa0\x80\xa1", 16, "\\xf3\\xa0\\x80\\xa1", 4}, /* a tag character */
+	{"\xed\xa0\x80", 12, "\\xed\\xa0\\x80", 3},  /* a surrogate */
+	{"\xc0\x80", 8, "\\xc0\\x80", 2},
+};
+
+START_TEST(text_fits_its_room)
+{
+	struct ff_buf b = {0};
+	unsigned used = ff_report_put(&b, ff_str_z(pieces[_i].text), pieces[_i].room);
+	ck_assert_str_eq(b.p ? b.p : "", pieces[_i].shown);
+	ck_assert_uint_le(used, pieces[_i].room);
+	size_t n = ff_report_break(ff_str_z(pieces[_i].text), pieces[_i].room);
+	ck_assert_uint_eq(n, pieces[_i].taken);
+	ff_buf_finish(&b);
+}
+END_TEST
+
+START_TEST(ranks_are_folded_and_cut)
+{
+	static const int32_t list[] = {0, 1, 2, 5, 7, 8, 11};
+	static const struct {
+		size_t n, parts;
+		const char *want;
+	} rows[] = {
+		{0, 0, ""}, {1, 1, "0"}, {3, 1, "0-2"}, {7, 0, "0-2,5,7-8,11"},
+		{7, 4, "0-2,5,7-8,11"}, {7, 3, "0-2,5,7-8,..."}, {7, 1, "0-2,..."},
+	};
+	for (size_t i = 0; i < N(rows); i++) {
+		struct ff_buf b = {0};
+		ff_report_ranges(&b, list, rows[i].n, rows[i].parts);
+		ck_assert_str_eq(b.p ? b.p : "", rows[i].want);
+		ff_buf_finish(&b);
+	}
+}
+END_TEST
+
+static const struct world_event memory_runs_out[] = {
+	{"rank-2.log", 1000, "cuda-oom", "out of memory", "device=3;pid=77", 0, 0, 0},
+	{"rank-0.log", 2000, "gloo-peer-closed", "closed", NULL, 0, 0, 0},
+};
+
+/* Node, job and process of a command come from typed fields, and only where they are plain. */
+START_TEST(commands_are_filled_in)
+{
+	static const struct {
+		const char *node, *job, *run, *want;
+	} rows[] = {
+		{"hgx-7", "4711", "dmesg -T | tail", "ssh hgx-7 'dmesg -T | tail'"},
+		{"hgx-7", "4711", "df -h '/x'", "df -h '/x'"},
+		{"hgx-7", "4711", "ping NODE; sinfo -n NODE", "ping hgx-7; sinfo -n hgx-7"},
+		{"hgx-7", "4711", "ls NODES", "ssh hgx-7 'ls NODES'"},
+		{"hgx-7", "4711", "sacct -j $SLURM_JOB_ID JOB", "sacct -j 4711 4711"},
+		{"$(reboot)", "a;b", "dmesg NODE JOB", "dmesg NODE JOB"},
+		{"-oProxyCommand=x", "-x", "dmesg NODE JOB", "dmesg NODE JOB"},
+		{NULL, "4711", "ls PATH PID", "ls PATH PID"},
+	};
+	for (size_t i = 0; i < N(rows); i++) {
+		const struct ff_verify verify = {rows[i].run, "nothing"};
+		struct ff_who who = {2, 2, rows[i].node, NULL};
+		struct ff_verdict v = {.job = rows[i].job,
+			.kind = FF_VERDICT_RANK,
+			.initiating = &who,
+			.ninitiating = 1,
+			.verify = &verify,
+			.nverify = 1};
+		struct ff_buf b = {0};
+		ff_report_verify(&v, 0, &b);
+		ck_assert_str_eq(b.p, rows[i].want);
+		ff_buf_finish(&b);
+	}
+}
+END_TEST
+
+START_TEST(first_is_said_only_where_it_is_proven)
+{
+	struct world w;
+	struct ff_verdict *v = judged(&w, memory_runs_out, N(memory_runs_out));
+	struct ff_buf b = {0};
+	ff_report_shown(v, &b);
+	ck_assert_str_eq(b.p, "first of 2 by 1.0 s; one clock, the collector's\n");
+	ff_buf_finish(&b);
+	ff_report_where(v, &b);
+	ck_assert_str_eq(b.p, "node-a, GPU 3 (local rank 2)");
+	ff_buf_finish(&b);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	struct world_event rows[2] = {memory_runs_out[0], memory_runs_out[1]};
+	/* before, within the transit, unknown */
+	static const int64_t too_early[] = {900, 1001, NEVER};
+	for (size_t i = 0; i < N(too_early); i++) {
+		rows[1].ms = too_early[i];
+		v = judged(&w, rows, N(rows));
+		ff_report_shown(v, &b);
+		ck_assert_msg(!b.len || !strstr(b.p, "first of"), "%s", b.p);
+		ff_buf_finish(&b);
+		ff_verdict_destroy(v);
+		world_finish(&w);
+	}
 }
 END_TEST
 
@@ -369,6 +494,10 @@ int main(void)
 	tcase_add_test(tc, screen_of_a_rank);
 	tcase_add_test(tc, hostile_text_cannot_leave_its_line);
 	tcase_add_test(tc, long_text_is_cut);
+	tcase_add_loop_test(tc, text_fits_its_room, 0, N(pieces));
+	tcase_add_test(tc, ranks_are_folded_and_cut);
+	tcase_add_test(tc, commands_are_filled_in);
+	tcase_add_test(tc, first_is_said_only_where_it_is_proven);
 	tcase_add_test(tc, json_has_every_key_in_order);
 	tcase_add_test(tc, event_as_json);
 	tcase_add_test(tc, control_objects_are_events_too);
