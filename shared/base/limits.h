@@ -12,6 +12,7 @@
 #define FF_RECORD_BYTES (256u * 1024u)       /* bytes of a record; then it is closed, counted */
 #define FF_RECORD_IDLE (1024u * 1024u)       /* bytes of its stream since its last line: closed */
 #define FF_RECORD_SPAN (1536u * 1024u)       /* bytes of its stream since its first line: closed */
+#define FF_PART_SPAN (256u * 1024u)          /* bytes that a part of a line waits for its rest */
 #define FF_LANES_MAX 4096u                   /* lanes of a stream; a further tag uses lane 0 */
 #define FF_EVENTS_HALF 32u                   /* events kept of a lane and attempt: first and last */
 #define FF_EVIDENCE_MAX 2048u                /* bytes of text kept in an event */

@@ -516,6 +516,14 @@ bool ff_joiner_takes(const struct ff_joiner *j, const struct ff_line *line, stru
 	return s.what == STEP_TAKE || s.what == STEP_HOLD;
 }
 
+static void note_low(struct ff_joiner *j, const struct ff_line *line)
+{
+	if (line->offset < j->low) {
+		j->low = line->offset;
+		j->low_number = line->number;
+	}
+}
+
 static void apply(struct ff_joiner *j, const struct ff_line *line, const struct step *s)
 {
 	if (s->what == STEP_HOLD) {
@@ -536,6 +544,7 @@ static void apply(struct ff_joiner *j, const struct ff_line *line, const struct 
 		j->rec.kind = s->kind;
 	}
 	j->last = line->end;
+	note_low(j, line);
 }
 
 static void set_margin(struct ff_joiner *j, struct ff_str margin)
@@ -606,7 +615,8 @@ static bool open_record(struct ff_joiner *j, const struct ff_line *line, struct 
 	}
 	ff_record_add(&j->rec, line, text, role);
 	j->open = true;
-	j->first = line->offset;
+	j->first = j->low = line->offset;
+	j->low_number = line->number;
 	j->last = line->end;
 	return true;
 }

@@ -58,6 +58,9 @@ struct ff_joiner {
 	bool open;
 	bool capped;          /* complete because of FF_RECORD_LINES or FF_RECORD_BYTES */
 	uint64_t first, last; /* offsets of the open record's first line, end of its last line */
+	uint64_t low;         /* the least offset of its lines: one that was put together from parts
+			       * may begin before the record's first line */
+	int64_t low_number;   /* number of that line */
 	struct ff_joiner_place at;
 	char margin[FF_JOINER_MARGIN];
 	struct ff_line held[FF_JOINER_HELD]; /* blank lines; their text is empty */

@@ -84,6 +84,7 @@ struct ff_line {
 	struct ff_str text;    /* without terminator; borrowed until the next call */
 	struct ff_stamp stamp; /* of the chunk that brought its first byte */
 	struct ff_line_tags tags;
+	uint64_t between; /* of its bytes, those of other lines (core/line_piece.h) */
 	bool cut;        /* text was longer than FF_LINE_MAX */
 	bool unfinished; /* ended by the end of the stream, not by a terminator */
 };

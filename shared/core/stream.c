@@ -97,6 +97,8 @@ void ff_stream_destroy(struct ff_stream *s)
 	free(s->events);
 	free(s->dropped);
 	ff_splitter_finish(&s->splitter);
+	ff_parts_finish(&s->parts);
+	ff_buf_finish(&s->pieces);
 	free((char *)s->origin.name);
 	free((char *)s->origin.node);
 	free((char *)s->origin.source);
@@ -309,12 +311,12 @@ static void summarise(struct ff_lane *lane, const struct ff_digest *d, const str
 		lane->first_claimed = claimed_of(e);
 	}
 	lane->lines++;
-	lane->bytes += line->end - line->offset;
+	lane->bytes += line->end - line->offset - line->between;
 	lane->last_offset = line->offset;
 	lane->last = line->stamp;
 	lane->dirty = true;
 	d->counts[FF_COUNT_lines]++;
-	d->counts[FF_COUNT_bytes] += line->end - line->offset;
+	d->counts[FF_COUNT_bytes] += line->end - line->offset - line->between;
 	d->counts[FF_COUNT_lines_cut] += line->cut;
 	if (is_sample(line) && ff_stamp_us(line->stamp) != FF_TIME_NONE) {
 		struct ff_pair pair = {ff_stamp_us(line->stamp), claimed_of(e)};
@@ -384,7 +386,8 @@ struct slice {
 	size_t n;
 	struct ff_mark *marks; /* in order of their ends */
 	size_t nmarks, cmarks;
-	size_t next; /* the first that is not behind the lines handled so far */
+	size_t next;  /* the first that is not behind the lines handled so far */
+	bool closing; /* the stream ends: what is open now is new */
 };
 
 /* What a line's marks say. */
@@ -697,11 +700,12 @@ static struct entry make_entry(const struct ff_line *line, bool live)
 	};
 }
 
-static void on_line(void *ud, const struct ff_line *line)
+/* A line or piece of one, as the program printed it. */
+static void on_piece(void *ud, const struct ff_line *line)
 {
 	struct slice *slice = ud;
 	struct ff_stream *s = slice->s;
-	bool live = line->end > s->replay;
+	bool live = slice->closing || line->end > s->replay;
 	if (live && in_replay(s)) {
 		end_replay(s);
 	}
@@ -721,6 +725,18 @@ static void on_line(void *ud, const struct ff_line *line)
 	if (live) {
 		lane->open_offset = lane->joiner.open ? lane->joiner.first : FF_OFFSET_NONE;
 	}
+}
+
+static void on_whole(void *ud, const struct ff_line *line)
+{
+	struct slice *slice = ud;
+	ff_line_pieces(line, &slice->s->pieces, on_piece, slice);
+}
+
+static void on_line(void *ud, const struct ff_line *line)
+{
+	struct slice *slice = ud;
+	ff_parts_take(&slice->s->parts, line, on_whole, slice);
 }
 
 /* ---- bytes */
@@ -761,6 +777,8 @@ static void close_all(struct ff_stream *s, const struct ff_digest *d)
 	if (in_replay(s)) {
 		end_replay(s);
 	}
+	slice.closing = true;
+	ff_parts_end(&s->parts, s->splitter.pos, on_whole, &slice);
 	for (size_t i = 0; i < s->nlanes; i++) {
 		if (s->lanes[i]->joiner.open) {
 			close_record(s, d, s->lanes[i], true);
@@ -825,40 +843,48 @@ void ff_stream_reopen(struct ff_stream *s)
 
 /* ---- resume and restore */
 
-/* The lane of the oldest open record that begins before the unfinished line; NULL: none. */
-static const struct ff_lane *oldest(const struct ff_stream *s)
+/* Where the oldest open record begins or, before it, a part of a line whose rest is to come; false:
+ * nothing is open but the unfinished line. */
+static bool oldest(const struct ff_stream *s, uint64_t *ret_offset, int64_t *ret_number)
 {
-	const struct ff_lane *ret = NULL;
+	const struct ff_part *part = ff_parts_oldest(&s->parts);
+	*ret_offset = part ? part->line.offset : UINT64_MAX;
+	*ret_number = part ? part->line.number : 0;
 	for (size_t i = 0; i < s->nlanes; i++) {
-		const struct ff_lane *lane = s->lanes[i];
-		if (lane->joiner.open && (!ret || lane->joiner.first < ret->joiner.first)) {
-			ret = lane;
+		const struct ff_joiner *j = &s->lanes[i]->joiner;
+		if (j->open && j->low < *ret_offset) {
+			*ret_offset = j->low;
+			*ret_number = j->low_number;
 		}
 	}
-	return ret;
+	return *ret_offset != UINT64_MAX;
 }
 
 uint64_t ff_stream_resume(const struct ff_stream *s)
 {
+	uint64_t offset;
+	int64_t number;
 	if (in_replay(s)) {
 		return s->resume;
 	}
-	const struct ff_lane *lane = oldest(s);
-	return lane ? lane->joiner.first : s->splitter.start;
+	return oldest(s, &offset, &number) ? offset : s->splitter.start;
 }
 
 int64_t ff_stream_resume_line(const struct ff_stream *s)
 {
+	uint64_t offset;
+	int64_t number;
 	if (in_replay(s)) {
 		return s->resume_line;
 	}
-	const struct ff_lane *lane = oldest(s);
-	return lane ? lane->joiner.rec.lines[0].number : s->splitter.number;
+	return oldest(s, &offset, &number) ? number : s->splitter.number;
 }
 
 bool ff_stream_resume_in_skip(const struct ff_stream *s)
 {
-	return !in_replay(s) && !oldest(s) && s->splitter.in_skip;
+	uint64_t offset;
+	int64_t number;
+	return !in_replay(s) && !oldest(s, &offset, &number) && s->splitter.in_skip;
 }
 
 struct ff_event *ff_stream_restore_event(struct ff_stream *s)
@@ -940,28 +966,59 @@ static void draft_entry(struct ff_draft *dr, const struct ff_lane *lane, const s
 	ff_joiner_finish(&j);
 }
 
-/* The unfinished line as if it ended now, behind what its lane has open. Returns that lane, NULL
- * if the line says nothing. */
-static const struct ff_lane *draft_line(const struct ff_stream *s, struct ff_draft *dr)
+static void on_last_piece(void *ud, const struct ff_line *line)
+{
+	struct ff_line *last = ud;
+	*last = *line;
+}
+
+/* What is not a whole line yet, as if it ended now: the unfinished line, else the part whose rest
+ * is to come. False if there is neither. */
+static bool unfinished(const struct ff_stream *s, struct ff_line *ret)
 {
 	const struct ff_splitter *sp = &s->splitter;
-	struct ff_line line = {
-		.offset = sp->start,
-		.end = sp->pos,
-		.number = sp->number,
-		.text = ff_buf_str(&sp->pending),
-		.stamp = sp->stamp,
-		.tags = sp->tags,
-		.unfinished = true,
-	};
+	const struct ff_part *part = ff_parts_oldest(&s->parts);
+	if (sp->open) {
+		*ret = (struct ff_line){
+			.offset = sp->start,
+			.end = sp->pos,
+			.number = sp->number,
+			.text = ff_buf_str(&sp->pending),
+			.stamp = sp->stamp,
+			.tags = sp->tags,
+			.unfinished = true,
+		};
+		return true;
+	}
+	if (part) {
+		*ret = part->line;
+		ret->text = ff_buf_str(&part->text);
+		ret->unfinished = true;
+	}
+	return part != NULL;
+}
+
+/* The unfinished line (of several pieces the last one) behind what its lane has open. Returns that
+ * lane, NULL if the line says nothing. */
+static const struct ff_lane *draft_line(const struct ff_stream *s, struct ff_draft *dr)
+{
+	struct ff_line whole, line;
+	struct ff_buf buf = {0};
+	if (!unfinished(s, &whole)) {
+		return NULL;
+	}
+	ff_line_pieces(&whole, &buf, on_last_piece, &line);
 	struct marked marked = {0};
 	struct entry e = make_entry(&line, true);
 	const struct ff_lane *lane = peek_lane(s, &e);
 	scan_line(dr->digest->catalog, line.text, &marked);
-	if (!lane || !(lane->joiner.open || marked.text || marked.opener)) {
-		return NULL;
+	if (lane && !(lane->joiner.open || marked.text || marked.opener)) {
+		lane = NULL;
 	}
-	draft_entry(dr, lane, &e, &marked);
+	if (lane) {
+		draft_entry(dr, lane, &e, &marked);
+	}
+	ff_buf_finish(&buf);
 	return lane;
 }
 
@@ -972,7 +1029,7 @@ void ff_stream_provisional(const struct ff_stream *s, const struct ff_digest *d,
 	if (in_replay(s)) {
 		return; /* what is rebuilt so far need not be what was open */
 	}
-	const struct ff_lane *done = s->splitter.open ? draft_line(s, &dr) : NULL;
+	const struct ff_lane *done = draft_line(s, &dr);
 	for (size_t i = 0; i < s->nlanes; i++) {
 		if (s->lanes[i]->joiner.open && s->lanes[i] != done) {
 			ff_stream_draft(&dr, s->lanes[i], &s->lanes[i]->joiner.rec);

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "core/event.h"
+#include "core/line_piece.h"
 
 /* A place in a lane's text with what stood there. */
 struct ff_moment {
@@ -82,6 +83,8 @@ struct ff_stream {
 
 	/* digest */
 	struct ff_splitter splitter;
+	struct ff_parts parts;
+	struct ff_buf pieces; /* memory for a line that is put together */
 	uint64_t fed;      /* next byte expected */
 	uint64_t digested; /* end of the last line that was handled */
 	uint64_t replay;   /* below this nothing is counted again (digested at restore) */

@@ -148,6 +148,26 @@ static void world_destroy(struct world *w)
 	"    return d[k]\n" \
 	"KeyError: 'a7'\n"
 
+#define CRI(mark, text) "2024-05-01T12:00:00.000000001Z " mark " " text "\n"
+
+/* Parts of stdout and stderr between each other; the last has no end. */
+#define CRI_PARTS \
+	CRI("stderr P", "Traceback (most rec") \
+	CRI("stdout F", "step 1 loss 2") \
+	CRI("stderr F", "ent call last):") \
+	CRI("stderr F", "  File \"a.py\", line 1, in f") \
+	CRI("stderr P", "KeyError: ") \
+	CRI("stdout P", "CUDA out of mem") \
+	CRI("stderr F", "'x'") \
+	CRI("stdout P", "ory. Tried to allocate ") \
+	CRI("stderr F", "step 2 loss 2") \
+	CRI("stdout F", "2.00 GiB") \
+	CRI("stdout F", "Fatal Python error: x") \
+	CRI("stderr P", "  File ") \
+	CRI("stdout F", "Thread 0x1") \
+	CRI("stderr F", "\"y\"") \
+	CRI("stderr P", "KeyError: 'z'")
+
 #define SAMPLE(z) \
 	{ \
 		z, sizeof(z) - 1 \
@@ -186,6 +206,16 @@ static const struct ff_str samples[] = {
 	       "\0ERROR: Unexpected bus error\nwarning: can leak resources\n\xff\xfe\0KeyError: "
 	       "'n'\n"
 	       "\x1b[36m(W pid=7)\x1b[0m KeyError: 'q'\n"),
+	SAMPLE(CRI_PARTS),
+	SAMPLE("[default0]:Traceback (most rec[default0]:ent call last):\n"
+	       "[default0]:  File \"a.py\", line 1, in f\n"
+	       "[default1]:step 1 loss 2[default0]:    x[default1]:step 2 loss 2\n"
+	       "[default0]:Key[default0]:Error: 'x'[default1]:Traceback (most recent call last):\n"
+	       "[default1]:  File \"b.py\", line 2, in g\n[default1]:KeyError: 'y'\n"
+	       "[rank0]: half a line[rank1]:[E501 12:00:08.123456789 P.cpp:1] NCCL error in: a\n"
+	       "loss 2.[rank3]: Traceback (most recent call last):\n"
+	       "[rank3]:   File \"a.py\", line 1, in f\n[rank3]: KeyError: 'z'\n"
+	       "[1,3]<stdout>:step [1,3]<stdout>:4 loss 2[1,2]<stderr>:KeyError: 'q'\n"),
 };
 static const size_t nsamples = sizeof samples / sizeof samples[0];
 
