@@ -20,10 +20,33 @@ struct names {
 	char node[FF_JOB_ID_MAX + 1], name[FF_NAME_MAX + 1], source[FF_JOB_ID_MAX + 1];
 };
 
-static void read_names(const struct ff_jsonl *o, struct names *ret)
+/* A file's own name where the object has none: what two containers or two loggers wrote are two
+ * streams. A container's file is two, one for each descriptor, because either may be cut in
+ * mid-line. False: the intake reads no file, or the object names its stream. */
+static bool read_file_names(
+	const struct ff_intake *in, const struct ff_jsonl *o, struct names *ret)
+{
+	const struct ff_origin *file = in->o.origin;
+	bool named = o->rank >= 0 || (o->stream.n && !o->container);
+	if (named || !file || !strcmp(file->name, "-")) {
+		return false;
+	}
+	if (!ret->node[0]) {
+		(void)copy_name(ret->node, sizeof ret->node, ff_str_z(file->node));
+	}
+	(void)snprintf(ret->name, sizeof ret->name, "%.*s%s%.*s",
+		(int)sizeof ret->name - 8, file->name, o->container ? "/" : "",
+		FF_STR_ARG(o->container ? o->stream : FF_STR("")));
+	return true;
+}
+
+static void read_names(const struct ff_intake *in, const struct ff_jsonl *o, struct names *ret)
 {
 	(void)copy_name(ret->node, sizeof ret->node, o->node);
 	(void)copy_name(ret->source, sizeof ret->source, o->source.n ? o->source : FF_STR("0"));
+	if (read_file_names(in, o, ret)) {
+		return;
+	}
 	if (o->stream.n) {
 		(void)copy_name(ret->name, sizeof ret->name, o->stream);
 	} else if (o->rank >= 0) {
@@ -77,7 +100,7 @@ static struct ff_origin declare(const struct ff_intake *in, const struct names *
 	int kind = o->kind.p ? ff_stream_kind_parse(o->kind) : -1;
 	struct ff_origin d = {.name = names->name, .node = names->node[0] ? names->node : NULL,
 		.source = names->source, .kind_declared = kind >= 0,
-		.fd = o->fd.p ? ff_fd_parse(o->fd) : FF_FD_UNKNOWN, .rank = FF_UNKNOWN,
+		.fd = ff_fd_parse(o->container ? o->stream : o->fd), .rank = FF_UNKNOWN,
 		.local_rank = FF_UNKNOWN, .attempt = (int32_t)o->attempt, .pid = FF_UNKNOWN};
 	d.kind = kind >= 0 ? (enum ff_stream_kind)kind :
 		o->rank >= 0 ? FF_STREAM_RANK : FF_STREAM_MIXED;
@@ -129,7 +152,7 @@ static struct ff_stamp make_stamp(const struct ff_intake *in)
 {
 	const struct ff_jsonl *o = &in->obj;
 	struct ff_stamp s = FF_STAMP_NONE;
-	bool node = o->clock == FF_JSONL_CLOCK_UNSAID ? in->node_clock :
+	bool node = o->clock == FF_JSONL_CLOCK_UNSAID ? in->node_clock || o->container :
 		o->clock == FF_JSONL_CLOCK_NODE;
 	if (o->time != FF_TIME_NONE) {
 		*(node ? &s.captured : &s.arrived) = o->time;
@@ -141,12 +164,13 @@ static struct ff_stamp make_stamp(const struct ff_intake *in)
 	return s;
 }
 
+/* whole: the text is a line even without an LF. */
 static void put_line(struct ff_intake *in, size_t i, struct ff_str text, struct ff_stamp stamp,
-		     struct ff_line_tags tags)
+		     struct ff_line_tags tags, bool whole)
 {
 	struct ff_buf line = {0};
 	ff_buf_adds(&line, text);
-	if (!text.n || text.p[text.n - 1] != '\n') {
+	if (whole && (!text.n || text.p[text.n - 1] != '\n')) {
 		ff_buf_addc(&line, '\n');
 	}
 	ff_intake_put(in, i, ff_buf_str(&line), stamp, tags);
@@ -166,14 +190,14 @@ static void take_raw(struct ff_intake *in, struct ff_str line)
 	}
 	in->streams[i].pos = in->streams[i].stream ? in->streams[i].stream->fed : 0;
 	put_line(in, i, line, ff_intake_received(in),
-		(struct ff_line_tags){FF_TAG_INIT, FF_UNKNOWN});
+		(struct ff_line_tags){FF_TAG_INIT, FF_UNKNOWN}, true);
 }
 
 static void take_data(struct ff_intake *in)
 {
 	const struct ff_jsonl *o = &in->obj;
 	struct names names;
-	read_names(o, &names);
+	read_names(in, o, &names);
 	struct ff_run *run = find_run(in, &names, FF_RUN_FEED);
 	size_t i = run ? open_stream(in, run, &names) : FF_INTAKE_NOWHERE;
 	ff_intake_count(in, run, FF_COUNT_bad_values, o->bad);
@@ -183,9 +207,9 @@ static void take_data(struct ff_intake *in)
 	}
 	struct ff_intake_stream *st = &in->streams[i];
 	struct ff_line_tags tags = make_tags(o, st->stream);
-	st->pos = o->offset >= 0 ? (uint64_t)o->offset : st->stream->fed;
+	st->pos = o->offset >= 0 ? (uint64_t)o->offset : st->stream->fed + in->held[i].word.len;
 	st->ended = false;
-	put_line(in, i, o->text, make_stamp(in), tags);
+	put_line(in, i, o->text, make_stamp(in), tags, !o->container);
 	in->usable++;
 }
 
@@ -212,7 +236,7 @@ static void take_control(struct ff_intake *in, struct ff_str line)
 	ff_usec t[4];
 	struct ff_json *doc = ff_json_parse(line, NULL);
 	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
-	read_names(o, &names);
+	read_names(in, o, &names);
 	struct ff_run *run = NULL;
 	if (o->event != FF_JSONL_HELLO && o->event != FF_JSONL_PING) {
 		run = find_run(

@@ -581,6 +581,17 @@ static void join_text(struct reading *r)
 	o->text = ff_buf_str(&o->join);
 }
 
+/* {"log":"text\n","stream":"stderr","time":"..."} (SOURCES.md cri-logs), and what shippers add. */
+static bool is_container(const struct reading *r)
+{
+	const struct ff_jsonl *o = r->o;
+	bool named = o->job.p || o->run.p || o->node.p || o->source.p || o->kind.p ||
+		o->rank >= 0 || o->local_rank >= 0 || o->attempt >= 0 || o->offset >= 0;
+	bool fd = ff_str_eqz(o->stream, "stdout") || ff_str_eqz(o->stream, "stderr");
+	return o->event == FF_JSONL_NONE && !named && fd && !r->message[0].p && r->message[1].p &&
+		o->time != FF_TIME_NONE;
+}
+
 static void reset(struct ff_jsonl *o)
 {
 	struct ff_buf mem = o->mem, join = o->join;
@@ -620,6 +631,7 @@ int ff_jsonl_parse(struct ff_jsonl *o, struct ff_str line)
 		o->stamp = r.stamps[i];
 	}
 	join_text(&r);
+	o->container = is_container(&r);
 	if (o->event == FF_JSONL_OTHER) {
 		o->has_text = true;
 		o->text = line;

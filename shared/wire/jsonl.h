@@ -35,6 +35,8 @@ enum ff_jsonl_clock { FF_JSONL_CLOCK_UNSAID, FF_JSONL_CLOCK_NODE, FF_JSONL_CLOCK
 struct ff_jsonl {
 	enum ff_jsonl_event event;
 	bool has_text;      /* it is a data object */
+	bool container;     /* docker's json-file: log, stream, time, and nobody named. Its text has
+			     * no LF where a longer line was cut, `time` is its node's clock */
 	struct ff_str
 		text; /* the message, then exc_info, exception, stack_trace, each on a new line */
 	/* absent or null: p is NULL */

@@ -948,8 +948,56 @@ START_TEST(test_origin)
 		ff_intake_destroy(in);
 	}
 	check_dump(
-		"f/0\n  rank-3.log rank! 3/-/- - fed=26 ended\nk/0\n  - mixed -/-/- - fed=2 ended\n"
+		"f/0\n  rank-3.log rank! 3/-/- - fed=26 ended\nk/0\n"
+		"  rank-3.log mixed -/-/- - fed=2 ended\n"
 		"g/0\n  rank-3.log rank! 3/-/- - fed=0 ended\n");
+}
+END_TEST
+
+/* docker's json-file: a stream for each descriptor of each file, parts of 16 KiB are one line, and
+ * times are the node's. Another logger's objects are the file's lines. */
+#define DOCKER(log, fd, at) \
+	"{\"log\":\"" log "\",\"stream\":\"" fd "\",\"time\":\"2026-01-01T00:00:0" at "Z\"}\n"
+
+static const struct {
+	const char *name, *in, *want;
+} file_rows[] = {
+	{"c1.log",
+		DOCKER("Key", "stderr", "1.5") DOCKER("step 1\\n", "stdout", "2")
+			DOCKER("Error: 'x'\\n", "stderr", "3") DOCKER("end", "stderr", "4"),
+		"c1.log/stdout@0 captured+2000000: step 1\n"
+		"c1.log/stderr@0 captured+1500000: Key~\n"
+		"c1.log/stderr@3 captured+3000000: Error: 'x'\n"
+		"c1.log/stderr@14 captured+4000000: end~\n"},
+	{"-", DOCKER("a\\n", "stderr", "1"), "stderr@0 captured+1000000: a\n"},
+	{"b.log",
+		"{\"message\":\"a\",\"level\":\"INFO\"}\n{\"msg\":\"b\",\"exc_info\":\"c\"}\n",
+		"b.log@0: a\nb.log@2: b\nb.log@4: c\n"},
+	/* somebody is named: lines as they are, and times of whom they say */
+	{"c.log",
+		"{\"job\":\"f\",\"rank\":3,\"log\":\"a\",\"stream\":\"stderr\",\"time\":"
+		"\"2026-01-01T00:00:01Z\"}\n",
+		"stderr@0 arrived+1000000: a\n"},
+	{"c.log", "{\"log\":\"a\",\"stream\":\"stderr\"}\n", "stderr@0: a\n"},
+	{"c.log", "{\"message\":\"a\",\"rank\":2}\n", "rank-2@0: a\n"},
+};
+
+START_TEST(test_file_of_objects)
+{
+	struct ff_origin origin = {.name = file_rows[_i].name,
+		.source = "0",
+		.kind = FF_STREAM_MIXED,
+		.rank = FF_UNKNOWN,
+		.local_rank = FF_UNKNOWN,
+		.attempt = FF_UNKNOWN,
+		.pid = FF_UNKNOWN};
+	struct ff_intake_options o = {
+		.offline = true, .default_job = "f", .origin = &origin, .guess = true};
+	struct ff_intake *in = ff_intake_create(&runs, &o, &ops, NULL);
+	ff_intake_feed(in, file_rows[_i].in, strlen(file_rows[_i].in), FF_TIME_NONE);
+	ff_intake_end(in, FF_TIME_NONE);
+	ff_intake_destroy(in);
+	ck_assert_str_eq(texts.p, file_rows[_i].want);
 }
 END_TEST
 
@@ -1143,6 +1191,8 @@ int main(void)
 	tcase_add_test(tc, test_native_admit);
 	LOOP(tc, test_trust, N(trusts));
 	tcase_add_test(tc, test_origin);
+	tcase_add_loop_test(tc, test_file_of_objects, 0,
+		(int)(sizeof file_rows / sizeof file_rows[0]));
 	LOOP(tc, test_secrets, N(secrets));
 	tcase_add_test(tc, test_secret_vanishes);
 	LOOP(tc, test_any_cut, N(wholes));
