@@ -240,6 +240,25 @@ static bool agree(const struct ff_work *a, const struct ff_work *b)
 	return hangs_in(a) == hangs_in(b) && !cmp_str(a->op, b->op) && size;
 }
 
+bool ff_collectives_agree(const struct ff_collectives *c)
+{
+	for (size_t i = 0; i < c->ngroups; i++) {
+		const struct ff_collective *g = &c->groups[i];
+		const struct ff_work *first = NULL;
+		for (size_t j = 0; j < g->nworks; j++) {
+			const struct ff_work *w = &g->works[j];
+			if (!is_waiting(w)) {
+				continue;
+			}
+			if (first && (!g->numbered || !agree(first, w))) {
+				return false;
+			}
+			first = first ? first : w;
+		}
+	}
+	return true;
+}
+
 /* The work with which most others agree; there are few different ones, so that a vote by pairing
  * off finds it if it has the majority. NULL: none has. */
 static const struct ff_work *majority(const struct ff_collective *g, size_t *ret_n)

@@ -63,6 +63,9 @@ void ff_collectives_init(
 	struct ff_collectives *c, struct ff_arena *a, const struct ff_timeline *t);
 /* Does a rank wait in any group? */
 bool ff_collectives_waits(const struct ff_collectives *c, int32_t rank);
+/* Do those who wait in a group all wait for the same? Where they don't, one that says nothing need
+ * not be the reason. */
+bool ff_collectives_agree(const struct ff_collectives *c);
 /* What the reports about one group add up to; `everybody`: no rank of the job is without a report,
  * so that the odd one is among those that spoke. */
 struct ff_stall ff_collective_judge(

@@ -283,7 +283,7 @@ bool ff_rule_late(struct look *k, struct ff_finding *f)
 	if (st.kind != FF_STALL_NONE && (st.nranks <= 1 || st.nranks * 4 <= k->t->nranks)) {
 		return blame_stall(k, f, &st);
 	}
-	if (r.missing != 1 || !r.waited || k->loose_reports) {
+	if (r.missing != 1 || !r.waited || k->loose_reports || !ff_collectives_agree(calls_of(k))) {
 		return false;
 	}
 	const struct ff_rank_line *who = r.who->line;

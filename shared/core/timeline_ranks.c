@@ -199,6 +199,44 @@ static void add_declared(struct ff_timeline *t)
 	}
 }
 
+/* A console that holds the words of all ranks but at most one holds that one's too: it was captured
+ * as well, and said nothing. Fewer may be those of one node, or of a filter. */
+static void add_console(struct ff_timeline *t, const struct ff_stream *s)
+{
+	if (s->origin.kind != FF_STREAM_MIXED || t->world < 3 || !stream_to_end(t, s)) {
+		return;
+	}
+	uint8_t *spoke = ff_xcalloc((size_t)t->world, 1);
+	size_t n = 0;
+	for (size_t i = 0; i < t->nall; i++) {
+		const struct ff_sighting *e = &t->all[i];
+		if (e->stream == s && e->attempt == t->attempt && e->speaker != FF_UNKNOWN) {
+			n += !spoke[e->speaker];
+			spoke[e->speaker] = 1;
+		}
+	}
+	for (size_t i = 0; i < s->nlanes; i++) {
+		int32_t r = ff_timeline_speaker(t, s, s->lanes[i]->tag, t->attempt);
+		if (r != FF_UNKNOWN) {
+			n += !spoke[r];
+			spoke[r] = 1;
+		}
+	}
+	free(spoke);
+	for (size_t i = 0; n + 1 >= (size_t)t->world && i < t->nranks; i++) {
+		struct ff_rank_line *r = &t->ranks[i];
+		r->stderr_to_end = true;
+		r->heard = r->heard == FF_UNHEARD ? FF_QUIET : r->heard;
+	}
+}
+
+static void add_consoles(struct ff_timeline *t)
+{
+	for (size_t i = 0; i < t->nstreams; i++) {
+		add_console(t, t->streams[i]);
+	}
+}
+
 /* Of several reports about one rank: its own control object, a row that names it, a "failed" line
  * of the agent, a range of srun's. Smaller is better. */
 static int exit_rank(const struct ff_sighting *s)
@@ -306,6 +344,7 @@ void ff_timeline_attempt(struct ff_timeline *t, int32_t attempt)
 		add_lane(t, &refs[i]);
 	}
 	add_declared(t);
+	add_consoles(t);
 	add_exits(t);
 	add_faults(t);
 	find_silent(t, refs, nrefs);

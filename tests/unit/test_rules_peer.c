@@ -102,13 +102,31 @@ static const struct row rows[] = {
 	{"all but one waited, and that one was heard to its end",
 		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE), WAIT("2", 600000, NINE)},
 		FF_VERDICT_RANK, "3", "straggler-hang", FF_RULE_late},
+	{"the waiters disagree: the silent one need not be the reason",
+		{WAIT("0", 600000, NINE), WAIT("1", 600000, "seq=8;op=ALLREDUCE;numel_in=100"),
+			WAIT("2", 600000, NINE)},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_undetermined},
+	{"a console that holds the words of all but one was captured for that one too",
+		{WAIT("console", 600000, "pg_rank=0;" NINE),
+			WAIT("console", 600000, "pg_rank=1;" NINE),
+			WAIT("console", 600000, "pg_rank=3;" NINE)},
+		FF_VERDICT_RANK, "2", "straggler-hang", FF_RULE_late},
+	{"a console of half the ranks proves nothing of the others",
+		{WAIT("console", 600000, "pg_rank=0;" NINE),
+			WAIT("console", 600000, "pg_rank=3;" NINE)},
+		FF_VERDICT_UNDETERMINED, "", "nccl-timeout", FF_RULE_undetermined},
 };
+
+static bool is_console(const struct row *row)
+{
+	return !strcmp(row->events[0].stream, "console");
+}
 
 static struct ff_verdict *judge(struct world *w, const struct row *row, uint64_t off)
 {
 	world_init(w, 4, "srun");
-	world_streams(w, two_nodes, N(two_nodes));
-	for (int r = 0; r < 4; r++) {
+	world_streams(w, is_console(row) ? &two_nodes[4] : two_nodes, is_console(row) ? 1 : 4);
+	for (int r = 0; r < 4 && !is_console(row); r++) {
 		char name[2] = {(char)('0' + r), '\0'};
 		world_progress(w, name, 500, false);
 	}
