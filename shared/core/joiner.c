@@ -11,6 +11,8 @@ struct step {
 	struct ff_joiner_place at; /* afterwards */
 	bool handled, not_handled; /* what it says about who printed the record */
 	bool quoted;
+	bool mixed;
+	unsigned copies;
 	bool kind_known; /* the record becomes one of this kind */
 	enum ff_record_kind kind;
 };
@@ -19,6 +21,7 @@ struct step {
 struct offer {
 	struct ff_str text; /* without colours */
 	bool hooked; /* behind torch's "[rank3]: ", which stands on each line of a traceback */
+	struct ff_buf *buf; /* for a line that has to be put together anew */
 };
 
 void ff_joiner_finish(struct ff_joiner *j)
@@ -71,6 +74,11 @@ bool ff_joiner_too_far(const struct ff_joiner *j, uint64_t pos)
 
 /* ---- the steps of each state */
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 static struct step no(void)
 {
 	return (struct step){.what = STEP_NO};
@@ -100,15 +108,25 @@ static bool is_lead(struct ff_str text)
 	return ff_str_ends(text, FF_STR("terminated with the following error:")) ||
 		ff_str_ends(text, FF_STR("(most recent call last):")) ||
 		ff_str_eq(text, FF_STR("\"\"\"")) ||
+		ff_str_ends(text, FF_STR(" Error Snippet]:")) ||
 		ff_str_find(text, FF_STR("RayTaskError("), 0) >= 0 ||
 		ff_str_find(text, FF_STR("CheckpointException ranks:"), 0) >= 0;
+}
+
+static enum ff_joiner_state header_state(const struct ff_header *h)
+{
+	switch (h->style) {
+	case FF_STYLE_RICH: return FF_JOINER_RICH;
+	case FF_STYLE_CELL: return FF_JOINER_CELL;
+	case FF_STYLE_PYTHON: break;
+	}
+	return h->group ? FF_JOINER_GROUP : FF_JOINER_FRAMES;
 }
 
 static struct step take_header(
 	const struct ff_joiner *j, const struct ff_header *h, struct ff_str text)
 {
-	struct step s = take(j, ff_str_skip(text, h->before.n), FF_LINE_HEADER,
-		h->group ? FF_JOINER_GROUP : FF_JOINER_FRAMES);
+	struct step s = take(j, ff_str_skip(text, h->before.n), FF_LINE_HEADER, header_state(h));
 	s.kind_known = true;
 	s.kind = FF_RECORD_TRACEBACK;
 	return s;
@@ -147,21 +165,71 @@ static struct step step_intro(const struct ff_joiner *j, struct ff_str text)
 		s.handled = j->at.intro == FF_INTRO_HANDLED;
 		return s;
 	}
-	/* asyncio puts a line about the task between. */
+	/* asyncio puts a line about the task between, also where a logger prints it. */
 	bool asyncio = ff_str_starts(text, FF_STR("future: <")) ||
 		ff_str_starts(text, FF_STR("handle: <"));
-	if (j->at.intro == FF_INTRO_HANDLED && asyncio) {
-		return take(j, text, FF_LINE_SOURCE, FF_JOINER_INTRO);
+	if (!asyncio) {
+		return no();
 	}
-	return no();
+	struct step s = take(j, text, FF_LINE_SOURCE, FF_JOINER_INTRO);
+	s.at.intro = FF_INTRO_HANDLED;
+	return s;
 }
 
-static struct step step_frames(const struct ff_joiner *j, struct ff_str text)
+/* A header among frames is another process's: several write into one pipe. Their lines can't be
+ * told apart, so they are one record, which says so. */
+static struct step take_other_header(
+	const struct ff_joiner *j, const struct ff_header *h, struct ff_str text)
 {
+	struct step s = take_header(j, h, text);
+	s.at.heads = j->at.heads + 1;
+	s.mixed = true;
+	return s;
+}
+
+/* Processes of one program fail alike, and each writes piece by piece: lines can be glued. */
+static struct step step_glued(const struct ff_joiner *j, const struct offer *o)
+{
+	struct ff_str one;
+	struct ff_header h;
 	struct ff_frame frame;
+	unsigned n = ff_record_glued(o->text, &one);
+	if (n && ff_record_header(one, &h) && !h.before.n) {
+		return take_other_header(j, &h, one);
+	}
+	if (n && ff_record_frame(one, &frame)) {
+		struct step s = take_frame(j, &frame, one);
+		s.at.heads = j->at.heads + 1;
+		s.mixed = true;
+		return s;
+	}
+	if (n && j->at.heads && ff_record_is_blank((struct ff_str){o->text.p, 4})) {
+		return take(j, one, FF_LINE_SOURCE, FF_JOINER_FRAMES);
+	}
+	n = ff_record_glued_exception(o->text, o->buf);
+	if (!n) {
+		return no();
+	}
+	struct step s = take_exception(j, ff_buf_str(o->buf));
+	s.copies = n;
+	return s;
+}
+
+static struct step step_frames(const struct ff_joiner *j, const struct offer *o)
+{
+	struct ff_str text = o->text;
+	struct ff_frame frame;
+	struct ff_header h;
 	struct ff_str cls, msg;
 	if (ff_record_is_blank(text)) {
 		return hold(j);
+	}
+	struct step glued = step_glued(j, o);
+	if (glued.what != STEP_NO) {
+		return glued;
+	}
+	if (ff_record_header(text, &h) && !h.before.n && h.style == FF_STYLE_PYTHON && !h.group) {
+		return take_other_header(j, &h, text);
 	}
 	if (ff_record_frame(text, &frame)) {
 		return take_frame(j, &frame, text);
@@ -173,6 +241,80 @@ static struct step step_frames(const struct ff_joiner *j, struct ff_str text)
 		return take_exception(j, text);
 	}
 	return no();
+}
+
+/* Inside a box: frames, sources of which one is marked, perhaps a box of locals. */
+static struct step step_rich(const struct ff_joiner *j, struct ff_str text)
+{
+	struct ff_str inner, code;
+	struct ff_frame frame;
+	int64_t number;
+	if (ff_record_is_box_end(text)) {
+		return take(j, text, FF_LINE_BLANK, FF_JOINER_FRAMES);
+	}
+	if (!ff_record_boxed(text, &inner)) {
+		return no();
+	}
+	if (ff_record_odd_frame(inner, &frame)) {
+		struct step s = take_frame(j, &frame, inner);
+		s.at.state = FF_JOINER_RICH;
+		return s;
+	}
+	/* A path that is too long for the box goes on in the next line. */
+	bool piece = inner.n && inner.p[0] == '/' && ff_str_chr(inner, ' ', 0) < 0;
+	bool source = ff_record_marked_source(inner, &code, &number);
+	return take(j, inner,
+		piece            ? FF_LINE_FRAME
+			: source ? FF_LINE_SOURCE
+				 : FF_LINE_BLANK,
+		FF_JOINER_RICH);
+}
+
+static struct step step_cell(const struct ff_joiner *j, struct ff_str text)
+{
+	struct ff_str code, cls, msg;
+	struct ff_frame frame;
+	int64_t number;
+	if (ff_record_is_blank(text)) {
+		return hold(j);
+	}
+	if (ff_record_odd_frame(text, &frame)) {
+		struct step s = take_frame(j, &frame, text);
+		s.at.state = FF_JOINER_CELL;
+		return s;
+	}
+	if (ff_record_marked_source(text, &code, &number)) {
+		return take(j, text, FF_LINE_SOURCE, FF_JOINER_CELL);
+	}
+	if (text.p[0] == ' ') {
+		return take(j, text, FF_LINE_BLANK, FF_JOINER_CELL);
+	}
+	return ff_record_exception(text, &cls, &msg) ? take_exception(j, text) : no();
+}
+
+/* logging says where it was called when a handler failed; that is no part of the fault. */
+static struct step step_stack(const struct ff_joiner *j, struct ff_str text)
+{
+	bool known = ff_str_starts(text, FF_STR("  ")) ||
+		ff_str_starts(text, FF_STR("Message: ")) ||
+		ff_str_starts(text, FF_STR("Arguments: "));
+	return known ? take(j, text, FF_LINE_BLANK, FF_JOINER_STACK) : no();
+}
+
+static bool same_but_digits(struct ff_str a, struct ff_str b)
+{
+	size_t i = 0, k = 0;
+	while (i < a.n && k < b.n) {
+		if (is_digit(a.p[i]) && is_digit(b.p[k])) {
+			for (; i < a.n && is_digit(a.p[i]); i++) {
+			}
+			for (; k < b.n && is_digit(b.p[k]); k++) {
+			}
+		} else if (a.p[i++] != b.p[k++]) {
+			return false;
+		}
+	}
+	return i == a.n && k == b.n;
 }
 
 /* Behind a blank line: does this belong to the message? */
@@ -199,6 +341,20 @@ static bool goes_on(struct ff_str text)
 	return is_lead(text);
 }
 
+/* The record's last exception line once more, numbers aside: another process says it too. */
+static bool is_again(const struct ff_joiner *j, struct ff_str text)
+{
+	struct ff_str cls, msg;
+	size_t i = j->rec.nlines;
+	if (!ff_record_exception(text, &cls, &msg)) {
+		return false;
+	}
+	while (i > 0 && j->rec.lines[i - 1].role != FF_LINE_TEXT) {
+		i--;
+	}
+	return i > 0 && same_but_digits(ff_record_line_text(&j->rec, i - 1), text);
+}
+
 static struct step step_message(const struct ff_joiner *j, const struct offer *o)
 {
 	struct ff_str text = o->text;
@@ -212,12 +368,20 @@ static struct step step_message(const struct ff_joiner *j, const struct offer *o
 		return take(j, text, FF_LINE_LINK, FF_JOINER_LINK);
 	}
 	if (ff_record_header(text, &h)) {
-		bool inner = h.original || h.rank != FF_UNKNOWN || j->at.lead;
+		bool inner = h.original || h.ranks.n || j->at.lead;
 		return inner && ff_record_is_blank(h.before) ? take_header(j, &h, text) : no();
 	}
 	if (ff_record_frame(text, &frame)) {
 		/* Ray's and TorchScript's inner tracebacks have no header of Python's. */
 		return j->at.lead ? take_frame(j, &frame, text) : no();
+	}
+	if (ff_str_eq(text, FF_STR("Call stack:")) && j->rec.handled) {
+		return take(j, text, FF_LINE_BLANK, FF_JOINER_STACK);
+	}
+	if (j->at.heads && is_again(j, text)) {
+		struct step s = take(j, text, FF_LINE_BLANK, FF_JOINER_MESSAGE);
+		s.copies = (j->rec.copies ? j->rec.copies : 1) + 1;
+		return s;
 	}
 	bool cxx = ff_record_is_cxx(text, &is_frame);
 	if (is_frame) {
@@ -265,7 +429,11 @@ static struct step step_group(const struct ff_joiner *j, struct ff_str text)
 		if (ff_record_header(rest, &h)) {
 			return take_header(j, &h, rest);
 		}
-		return take(j, (struct ff_str){rest.p, 0}, FF_LINE_BLANK, FF_JOINER_GROUP);
+		/* "+-+---------------- 1 ----------------" begins a member, with or without a
+		 * traceback of its own. */
+		bool member = ff_str_find(rest, FF_STR("- "), 0) > 0;
+		return take(j, (struct ff_str){rest.p, 0}, member ? FF_LINE_HEADER : FF_LINE_BLANK,
+			FF_JOINER_GROUP);
 	}
 	if (!ff_str_starts(rest, FF_STR("|"))) {
 		return ff_record_link(text) ? take(j, text, FF_LINE_LINK, FF_JOINER_LINK) : no();
@@ -400,11 +568,6 @@ static struct step step_result(const struct ff_joiner *j, struct ff_str text)
 
 /* ---- margins: what stands before each line of a traceback */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Bytes of text that look like the margin, any digits for digits; -1 if it does not begin so. */
 static ptrdiff_t margin_of(const struct ff_joiner *j, struct ff_str text)
 {
@@ -456,10 +619,13 @@ static struct step step_in_state(const struct ff_joiner *j, const struct offer *
 {
 	switch (j->at.state) {
 	case FF_JOINER_INTRO: return step_intro(j, o->text);
-	case FF_JOINER_FRAMES: return step_frames(j, o->text);
+	case FF_JOINER_FRAMES: return step_frames(j, o);
 	case FF_JOINER_MESSAGE: return step_message(j, o);
 	case FF_JOINER_LINK: return step_link(j, o->text);
 	case FF_JOINER_GROUP: return step_group(j, o->text);
+	case FF_JOINER_RICH: return step_rich(j, o->text);
+	case FF_JOINER_CELL: return step_cell(j, o->text);
+	case FF_JOINER_STACK: return step_stack(j, o->text);
 	case FF_JOINER_FAULT: return step_fault(j, o->text);
 	case FF_JOINER_CXX:
 	case FF_JOINER_LAST_ERROR: return step_cxx(j, o->text);
@@ -497,12 +663,13 @@ static struct step step(const struct ff_joiner *j, struct offer o)
 }
 
 /* torch's hook puts "[rank3]: " before each line that is not empty (torch-excepthook). */
-static struct offer make_offer(const struct ff_line *line, struct ff_str text, struct ff_buf *buf)
+static struct offer make_offer(
+	const struct ff_line *line, struct ff_str text, struct ff_buf *plain, struct ff_buf *buf)
 {
 	size_t before = text.p >= line->text.p ? (size_t)(text.p - line->text.p) : 0;
 	bool hooked = before >= 3 && before <= line->text.n &&
 		!memcmp(line->text.p + before - 3, "]: ", 3);
-	return (struct offer){ff_record_plain(text, buf), hooked};
+	return (struct offer){ff_record_plain(text, plain), hooked, buf};
 }
 
 bool ff_joiner_takes(const struct ff_joiner *j, const struct ff_line *line, struct ff_str text)
@@ -510,8 +677,9 @@ bool ff_joiner_takes(const struct ff_joiner *j, const struct ff_line *line, stru
 	if (!j->open) {
 		return false;
 	}
-	struct ff_buf buf = {0};
-	struct step s = step(j, make_offer(line, text, &buf));
+	struct ff_buf plain = {0}, buf = {0};
+	struct step s = step(j, make_offer(line, text, &plain, &buf));
+	ff_buf_finish(&plain);
 	ff_buf_finish(&buf);
 	return s.what == STEP_TAKE || s.what == STEP_HOLD;
 }
@@ -540,6 +708,8 @@ static void apply(struct ff_joiner *j, const struct ff_line *line, const struct 
 	j->at = s->at;
 	j->rec.handled = (j->rec.handled || s->handled) && !s->not_handled;
 	j->rec.quoted = j->rec.quoted || s->quoted;
+	j->rec.mixed = j->rec.mixed || s->mixed;
+	j->rec.copies = s->copies ? s->copies : j->rec.copies;
 	if (s->kind_known) {
 		j->rec.kind = s->kind;
 	}
@@ -566,7 +736,7 @@ static void open_box(struct ff_joiner *j, size_t margin, struct ff_str text)
 /* What stays of the line that opens a record, and what the record then expects. */
 static struct ff_str open_header(struct ff_joiner *j, const struct ff_header *h, struct ff_str text)
 {
-	j->at.state = h->group ? FF_JOINER_GROUP : FF_JOINER_FRAMES;
+	j->at.state = header_state(h);
 	if (ff_record_is_blank(h->before)) {
 		j->at.indent = h->group ? 0 : (unsigned)h->before.n;
 		j->rec.quoted = j->rec.quoted || j->at.indent > 0;
@@ -590,14 +760,24 @@ static bool open_record(struct ff_joiner *j, const struct ff_line *line, struct 
 	}
 	ff_joiner_clear(j);
 	enum ff_line_role role = FF_LINE_TEXT;
+	struct ff_str one;
+	if (o.is_header && o.header.before.n && ff_record_glued(text, &one) &&
+		ff_record_header(one, &o.header)) {
+		text = one;
+		j->at.heads = 1;
+		j->rec.mixed = true;
+	}
 	j->at.intro = o.intro;
 	j->rec.kind = o.intro ? FF_RECORD_LINE : o.kind;
 	if (o.is_header) {
 		text = open_header(j, &o.header, text);
 		role = FF_LINE_HEADER;
 	} else if (o.is_frame) {
+		/* A frame without a header was cut off by another process's lines; a SyntaxError's
+		 * place never had one. */
 		j->at.state = FF_JOINER_FRAMES;
 		j->at.framed = true;
+		j->rec.mixed = o.has_func;
 		role = FF_LINE_FRAME;
 	} else if (o.intro) {
 		j->at.state = FF_JOINER_INTRO;
@@ -624,8 +804,8 @@ static bool open_record(struct ff_joiner *j, const struct ff_line *line, struct 
 enum ff_join ff_joiner_feed(
 	struct ff_joiner *j, const struct ff_line *line, struct ff_str text, bool *ret_closed)
 {
-	struct ff_buf buf = {0};
-	struct offer o = make_offer(line, text, &buf);
+	struct ff_buf plain = {0}, buf = {0};
+	struct offer o = make_offer(line, text, &plain, &buf);
 	enum ff_join join = FF_JOIN_NONE;
 	*ret_closed = false;
 	if (j->open) {
@@ -640,6 +820,7 @@ enum ff_join ff_joiner_feed(
 	} else if (open_record(j, line, o.text)) {
 		join = FF_JOIN_OPENED;
 	}
+	ff_buf_finish(&plain);
 	ff_buf_finish(&buf);
 	return join;
 }

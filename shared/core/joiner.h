@@ -5,6 +5,8 @@
  * the open one. The joiner does no matching.
  *
  *	traceback   [log line, "Exception in thread"] header (frame source*)* final message* [chain]
+ *	            or what rich draws as a box, or IPython's, up to its final line; headers of
+ *	            several processes among each other's frames make one record that is mixed
  *	faulthandler  "Fatal Python error" blank | thread | frame ...
  *	cxx         c10 head or "terminate called", then what(), NCCL's and CUDA's lines, frames
  *	table       border, "x FAILED", rows, border
@@ -29,6 +31,9 @@ enum ff_joiner_state {
 	FF_JOINER_MESSAGE, /* behind the exception line */
 	FF_JOINER_LINK,    /* behind "During handling of ..." */
 	FF_JOINER_GROUP,   /* in an exception group */
+	FF_JOINER_RICH,    /* in the box that rich draws */
+	FF_JOINER_CELL,    /* in a traceback of IPython */
+	FF_JOINER_STACK,   /* behind "Call stack:" of logging's own error */
 	FF_JOINER_FAULT,   /* in a faulthandler dump */
 	FF_JOINER_CXX,
 	FF_JOINER_LAST_ERROR, /* behind "Last error:" or another colon: any one line follows */
@@ -46,6 +51,7 @@ struct ff_joiner_place {
 	unsigned loose;     /* message lines since the exception line */
 	bool lead;          /* the last line announces a traceback inside the message */
 	bool framed;        /* a frame was seen */
+	unsigned heads;     /* headers of several processes, one in the frames of the other */
 	unsigned indent;    /* blanks before each line of a traceback that is printed indented */
 	bool repeats;       /* the margin stands before each line, not only before the header */
 	bool undecided;     /* whether it does: the next line shows */

@@ -28,17 +28,17 @@ struct found {
 
 /* A traceback within a record: the outer one of a link of the chain, or one inside its message. */
 struct part {
-	unsigned chain;    /* 0; in a table each row has its own */
-	unsigned block;    /* link of the chain */
-	enum ff_link link; /* in front of its block */
-	bool group;        /* of an exception group */
-	int64_t rank;      /* of "(RANK 3)": whose it is; FF_UNKNOWN */
-	size_t first;      /* its first line */
-	size_t exception;  /* its exception line; NONE */
-	size_t end;        /* behind its last line */
-	size_t frame;      /* its deepest user frame; NONE */
-	bool known;        /* a text says what its exception is */
-	bool specific;     /* one of role primary or secondary that is not generic */
+	unsigned chain;      /* 0; in a table each row has its own */
+	unsigned block;      /* link of the chain */
+	enum ff_link link;   /* in front of its block */
+	bool group;          /* of an exception group */
+	struct ff_str ranks; /* of "(RANK 3)", "[Rank 0,1 Error Snippet]:": whose it is; or empty */
+	size_t first;        /* its first line */
+	size_t exception;    /* its exception line; NONE */
+	size_t end;          /* behind its last line */
+	size_t frame;        /* its deepest user frame; NONE */
+	bool known;          /* a text says what its exception is */
+	bool specific;       /* one of role primary or secondary that is not generic */
 };
 
 struct ff_matcher {
@@ -53,7 +53,7 @@ struct ff_matcher {
 	size_t nfound, cfound;
 	struct part *parts;
 	size_t nparts, cparts;
-	struct ff_buf frame;
+	struct ff_buf frame, path;
 };
 
 /* ---- fields */
@@ -131,6 +131,7 @@ void ff_matcher_destroy(struct ff_matcher *m)
 	free(m->found);
 	free(m->parts);
 	ff_buf_finish(&m->frame);
+	ff_buf_finish(&m->path);
 	free(m);
 }
 
@@ -395,15 +396,64 @@ static bool is_marker(struct ff_str text)
 	return true;
 }
 
+/* The frame in this line, of Python, rich or IPython. rich breaks a long path: the lines above it
+ * that are no frame are its front. The path is good until the next call. */
+static bool frame_at(
+	struct ff_matcher *m, const struct ff_record *rec, size_t line, struct ff_frame *ret)
+{
+	enum ff_line_role role;
+	struct ff_frame above;
+	if (ff_record_frame(view(rec, line, &role), ret)) {
+		return true;
+	}
+	struct ff_str text = ff_record_line_text(rec, line);
+	if (rec->lines[line].role != FF_LINE_FRAME || !ff_record_odd_frame(text, ret)) {
+		return false;
+	}
+	size_t from = line;
+	while (from > 0 && rec->lines[from - 1].role == FF_LINE_FRAME &&
+		!ff_record_odd_frame(ff_record_line_text(rec, from - 1), &above)) {
+		from--;
+	}
+	if (from == line) {
+		return true;
+	}
+	ff_buf_clear(&m->path);
+	for (size_t i = from; i < line; i++) {
+		ff_buf_adds(&m->path, ff_record_line_text(rec, i));
+	}
+	ff_buf_adds(&m->path, ret->path);
+	ret->path = ff_buf_str(&m->path);
+	return true;
+}
+
+/* The code that a frame shows, and its line where the frame itself does not say it. */
+static struct ff_str source_of(const struct ff_record *rec, size_t line, struct ff_frame *f)
+{
+	size_t i = line + 1;
+	while (i < rec->nlines && rec->lines[i].role == FF_LINE_BLANK) {
+		i++;
+	}
+	if (f->faulthandler || i >= rec->nlines || rec->lines[i].role != FF_LINE_SOURCE) {
+		return FF_STR("");
+	}
+	struct ff_str source = ff_str_trim(ff_record_line_text(rec, i)), code;
+	int64_t number;
+	if (ff_record_marked_source(source, &code, &number)) {
+		f->line = f->line ? f->line : number;
+		return code;
+	}
+	return is_marker(source) ? FF_STR("") : source;
+}
+
 static struct ff_str describe_frame(struct ff_matcher *m, const struct ff_record *rec, size_t line)
 {
 	struct ff_frame f;
-	enum ff_line_role role;
 	ff_buf_clear(&m->frame);
-	if (line == NONE || !ff_record_frame(view(rec, line, &role), &f)) {
+	if (line == NONE || !frame_at(m, rec, line, &f)) {
 		return FF_STR("");
 	}
-	struct ff_str name = f.path;
+	struct ff_str source = source_of(rec, line, &f), name = f.path;
 	for (ptrdiff_t i = ff_str_chr(name, '/', 0); i >= 0; i = ff_str_chr(name, '/', 0)) {
 		name = ff_str_skip(name, (size_t)i + 1);
 	}
@@ -413,12 +463,9 @@ static struct ff_str describe_frame(struct ff_matcher *m, const struct ff_record
 		ff_buf_addz(&m->frame, " in ");
 		ff_buf_adds(&m->frame, f.func);
 	}
-	if (line + 1 < rec->nlines && rec->lines[line + 1].role == FF_LINE_SOURCE) {
-		struct ff_str source = ff_str_trim(ff_record_line_text(rec, line + 1));
-		if (!is_marker(source)) {
-			ff_buf_addz(&m->frame, ": ");
-			ff_buf_adds(&m->frame, source);
-		}
+	if (source.n) {
+		ff_buf_addz(&m->frame, ": ");
+		ff_buf_adds(&m->frame, source);
 	}
 	struct ff_str ret = ff_buf_str(&m->frame);
 	ret.n = ret.n < FRAME_MOST ? ret.n : FRAME_MOST;
@@ -472,10 +519,23 @@ static void end_part(struct part *p, size_t line)
 	}
 }
 
+/* "[Rank 2 Error Snippet]:" above a traceback (SOURCES.md ray-logs): whose it is. Ranks with the
+ * same text share one, "[Rank 0,1 Error Snippet]:". */
+static struct ff_str snippet_ranks(const struct ff_record *rec, size_t header)
+{
+	struct ff_str above = header ? ff_record_line_text(rec, header - 1) : FF_STR("");
+	ptrdiff_t from = ff_str_find(above, FF_STR("[Rank "), 0);
+	ptrdiff_t to = ff_str_find(above, FF_STR(" Error Snippet]:"), 0);
+	if (from < 0 || to < from + 6) {
+		return FF_STR("");
+	}
+	return (struct ff_str){above.p + from + 6, (size_t)(to - from) - 6};
+}
+
 /* Cuts the record into parts. Lines above the first header or frame are in none. */
 static void find_parts(struct ff_matcher *m, const struct ff_record *rec)
 {
-	struct part next = {.rank = FF_UNKNOWN, .exception = NONE};
+	struct part next = {.exception = NONE};
 	struct part *p = NULL; /* NULL also behind a link */
 	m->nparts = 0;
 	for (size_t i = 0; i < rec->nlines; i++) {
@@ -495,11 +555,11 @@ static void find_parts(struct ff_matcher *m, const struct ff_record *rec)
 			p = add_part(m, &next, i);
 			if (ff_record_header(text, &h)) {
 				p->group = h.group;
-				p->rank = h.rank;
+				p->ranks = h.ranks.n ? h.ranks : snippet_ranks(rec, i);
 			}
 			break;
 		case FF_LINE_FRAME:
-			if (!ff_record_frame(text, &frame)) {
+			if (!frame_at(m, rec, i, &frame)) {
 				break;
 			}
 			if (!p || p->exception != NONE) {
@@ -575,7 +635,7 @@ static size_t deciding_part(const struct ff_matcher *m, const struct ff_record *
 		}
 		ret = *at;
 		group = group || p->group;
-		found = p->rank != FF_UNKNOWN ||
+		found = p->ranks.n ||
 			(group && !ff_str_ends(class_of(rec, p), FF_STR("ExceptionGroup")));
 	}
 	return ret;
@@ -634,6 +694,12 @@ static size_t decide(const struct ff_matcher *m, const struct ff_record *rec, si
 	return ret;
 }
 
+/* Several that are quoted with their ranks are each a rank's own. */
+static bool is_equal_part(const struct part *a, const struct part *b)
+{
+	return a->ranks.n && b->ranks.n && a->block == b->block;
+}
+
 /* Primaries of other parts than the deciding one are how it went on, or who carried it. */
 static void drop_consequences(struct ff_matcher *m, size_t decided)
 {
@@ -645,20 +711,21 @@ static void drop_consequences(struct ff_matcher *m, size_t decided)
 			continue;
 		}
 		const struct part *p = &m->parts[f->part];
-		bool equal = p->rank != FF_UNKNOWN && d->rank != FF_UNKNOWN && p->block == d->block;
-		f->dropped = !equal;
+		f->dropped = !is_equal_part(d, p);
 	}
 }
 
 /* An exception that no text knows becomes a hit of its own, in its place among the others. */
-static void add_unknown(struct ff_matcher *m, const struct ff_record *rec, size_t decided)
+static void add_unknown(struct ff_matcher *m, const struct ff_record *rec, size_t part)
 {
-	const struct part *p = &m->parts[decided];
+	const struct part *p = &m->parts[part];
 	struct ff_str cls, msg;
-	if (p->known || !ff_record_exception(ff_record_line_text(rec, p->exception), &cls, &msg)) {
+	enum ff_line_role role;
+	if (p->known || p->exception == NONE ||
+		!ff_record_exception(view(rec, p->exception, &role), &cls, &msg)) {
 		return;
 	}
-	struct found f = {.hit = {.line = p->exception}, .part = decided};
+	struct found f = {.hit = {.line = p->exception}, .part = part};
 	ff_fields_set(&f.hit.fields, FF_F_cls, cls);
 	if (msg.n) {
 		ff_fields_set(&f.hit.fields, FF_F_msg, msg);
@@ -678,13 +745,15 @@ static void judge_chains(struct ff_matcher *m, const struct ff_record *rec)
 	find_parts(m, rec);
 	assign_hits(m);
 	for (size_t at = 0; at < m->nparts;) {
-		size_t decided = decide(m, rec, &at);
+		size_t first = at, decided = decide(m, rec, &at);
 		if (decided == NONE) {
 			continue;
 		}
 		drop_consequences(m, decided);
-		if (rec->kind == FF_RECORD_TRACEBACK) {
-			add_unknown(m, rec, decided);
+		for (size_t i = first; i < at; i++) {
+			if (i == decided || is_equal_part(&m->parts[decided], &m->parts[i])) {
+				add_unknown(m, rec, i);
+			}
 		}
 	}
 }
@@ -710,21 +779,34 @@ static void find_row(const struct ff_record *rec, struct row *row, size_t line)
 	}
 }
 
+static bool is_own_fault(const struct ff_hit *hit)
+{
+	const struct ff_signature *sig = hit->text ? hit->text->sig : NULL;
+	return !sig || sig->role == FF_ROLE_PRIMARY || sig->role == FF_ROLE_SECONDARY;
+}
+
 static void finish_hit(
 	struct ff_matcher *m, const struct ff_record *rec, struct found *f, struct row *row)
 {
 	struct ff_hit *hit = &f->hit;
 	struct ff_str line = ff_record_line_text(rec, hit->line);
 	const struct part *p = f->part == NONE ? NULL : &m->parts[f->part];
-	int64_t whose = p ? p->rank : FF_UNKNOWN;
+	int64_t whose = FF_UNKNOWN;
 	hit->evidence = rest_of(rec, hit->line);
-	hit->quoted = rec->quoted || whose != FF_UNKNOWN;
+	hit->quoted = rec->quoted || (p && p->ranks.n);
+	if (p && p->ranks.n && !ff_str_int(p->ranks, &whose)) {
+		ff_fields_set(&hit->fields, FF_F_ranks, p->ranks);
+	}
 	if (rec->kind == FF_RECORD_TABLE) {
 		find_row(rec, row, hit->line);
 		hit->quoted = ff_str_starts(line, FF_STR("  ")) && !ff_record_is_row(line);
 		whose = hit->quoted ? row->rank : FF_UNKNOWN;
 	}
 	hit->frame = describe_frame(m, rec, p ? p->frame : NONE);
+	hit->copies = p && rec->copies && hit->line == p->exception ? rec->copies : 1;
+	if (rec->mixed && is_own_fault(hit)) {
+		ff_fields_set(&hit->fields, FF_F_mixed, FF_STR("1"));
+	}
 	/* The text says whose it is, whatever prefix it has ("(RANK 3)"). */
 	if (whose != FF_UNKNOWN && !ff_fields_get(&hit->fields, FF_F_rank).n) {
 		char rank[24];

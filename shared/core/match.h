@@ -31,6 +31,7 @@ struct ff_hit {
 	struct ff_str evidence;     /* the line and what follows it; borrowed from the record */
 	struct ff_str frame;        /* deepest user frame "train.py:412 in step: code"; or empty */
 	bool quoted;                /* the line is a copy of another process's text */
+	unsigned copies;            /* processes that wrote it at once (glued lines); 1 as a rule */
 };
 
 #define FF_MATCH_UNKNOWN "python-exception" /* fault of an exception that no text knows */

@@ -42,24 +42,27 @@ enum ff_line_role {
 struct ff_record_line {
 	uint64_t offset; /* in the stream */
 	uint64_t end;
-	int64_t number;  /* 0 unknown */
-	uint32_t at;     /* of its text in the record's text */
+	int64_t number; /* 0 unknown */
+	uint32_t at;    /* of its text in the record's text */
 	uint32_t len;
 	enum ff_line_role role;
 };
 
 struct ff_record {
 	enum ff_record_kind kind;
-	bool handled;  /* printed by a logger, thread, destructor or asyncio: its process goes on */
-	bool quoted;   /* a copy of another process's text: spawn, elastic table, RayTaskError */
-	bool unowned;  /* its lane's tag is the log line's above it, the traceback has none */
-	bool marked;   /* a line of it holds the literal of a text */
+	bool handled; /* printed by a logger, thread, destructor or asyncio: its process goes on */
+	bool quoted;  /* a copy of another process's text: spawn, elastic table, RayTaskError */
+	bool unowned; /* its lane's tag is the log line's above it, the traceback has none */
+	bool mixed;   /* lines of several processes: which frames go with which exception nobody
+			* can tell */
+	unsigned copies; /* 0, or how many processes wrote its exception at once (glued lines) */
+	bool marked;    /* a line of it holds the literal of a text */
 	int64_t repeats; /* lines like one of it that Ray left out: other processes' too */
 	struct ff_buf text;           /* the lines' entries, prefixes off, joined with LF */
 	struct ff_record_line *lines; /* at least one */
 	size_t nlines, clines;
-	struct ff_stamp stamp;        /* of the first line */
-	struct ff_claimed claimed;    /* of the first line */
+	struct ff_stamp stamp;     /* of the first line */
+	struct ff_claimed claimed; /* of the first line */
 };
 
 void ff_record_finish(struct ff_record *r);
@@ -82,12 +85,20 @@ enum ff_intro {
 	FF_INTRO_NAME,    /* "Error in sys.excepthook:", "Process SpawnProcess-1:" */
 };
 
+/* Who wrote a traceback. */
+enum ff_style {
+	FF_STYLE_PYTHON,
+	FF_STYLE_RICH, /* a box with this as its title (SOURCES.md rich-ipython) */
+	FF_STYLE_CELL, /* IPython: "KeyError    Traceback (most recent call last)" */
+};
+
 /* "Traceback (most recent call last):" and what stands before and behind it. */
 struct ff_header {
 	struct ff_str before; /* text in front of it, without "Original " */
 	bool original;        /* "Original Traceback": the inner one of a DataLoader or replica */
 	bool group;           /* "+ Exception Group Traceback" */
-	int64_t rank;         /* of "(RANK 3)" behind it, else FF_UNKNOWN */
+	enum ff_style style;  /* of what follows */
+	struct ff_str ranks;  /* of "(RANK 3)" behind it, else empty */
 };
 
 bool ff_record_header(struct ff_str text, struct ff_header *ret);
@@ -99,8 +110,9 @@ struct ff_opening {
 	bool head_only;           /* c10 head, log line: what follows may be bare */
 	struct ff_header header;  /* if the line is one */
 	bool is_header;
-	bool is_frame;            /* frames whose header was lost */
-	size_t margin;            /* bytes of a log prefix that may stand before each line (box) */
+	bool is_frame; /* frames whose header was lost */
+	bool has_func; /* the frame names a function: it is no SyntaxError's place */
+	size_t margin; /* bytes of a log prefix that may stand before each line (box) */
 };
 
 /* Does this entry begin a record of many lines? */
@@ -120,6 +132,21 @@ struct ff_frame {
 };
 
 bool ff_record_frame(struct ff_str text, struct ff_frame *ret);
+/* The same of rich (`/job/train.py:88 in step`) and IPython (`File /job/train.py:88, in step(x)`,
+ * `/job/train.py in step(x)` with line 0, `Cell In[3], line 1`); only inside their tracebacks. */
+bool ff_record_odd_frame(struct ff_str text, struct ff_frame *ret);
+/* What a line in a rich box holds between its bars; false if it is none. The box ends with a line
+ * of which ff_record_is_box_end is true. */
+bool ff_record_boxed(struct ff_str text, struct ff_str *ret);
+bool ff_record_is_box_end(struct ff_str text);
+/* "❱ 88     x = y" and "---> 88     x = y": the line where it happened. ret_code is the text behind
+ * the number. */
+bool ff_record_marked_source(struct ff_str text, struct ff_str *ret_code, int64_t *ret_line);
+/* Several processes that write one traceback each at once, letter by letter:
+ * "KeyErrorKeyError: : 'a''a'" is one exception line twice, "f()f()" a line twice. How often (2 to
+ * 8), and the line itself; 0 if it is not that. */
+unsigned ff_record_glued_exception(struct ff_str text, struct ff_buf *ret);
+unsigned ff_record_glued(struct ff_str text, struct ff_str *ret);
 /* "cls: msg" or "cls": the last line of a traceback. msg may be empty. */
 bool ff_record_exception(struct ff_str text, struct ff_str *ret_cls, struct ff_str *ret_msg);
 

@@ -140,7 +140,8 @@ static void fill(
 		.handled = rec->handled,
 		.quoted = hit->quoted && !is_own(mk, rec, hit),
 		.lane = mk->lane_index,
-		.count = 1,
+		.count = hit->copies,
+		.last = {at->offset, at->number, rec->stamp},
 		.dirty = true,
 	};
 	for (size_t i = 0; i < e->fields.n; i++) {
@@ -245,7 +246,7 @@ static struct ff_event *find_twin(
 
 static void fold(struct ff_event *into, const struct ff_event *e)
 {
-	into->count++;
+	into->count += e->count;
 	into->last = (struct ff_place){e->at_offset, e->at_line, e->stamp};
 	into->dirty = true;
 }

@@ -28,7 +28,7 @@ static const struct {
 	{HEADER FRAME "ValueError: bad\n\nnext\n", "traceback:HFST . "},
 	{HEADER FRAME "ValueError: bad\n\n" HEADER FRAME "KeyError\n",
 		"traceback:HFST traceback:HFST "},
-	{HEADER HEADER FRAME "x.Error: a\n", "traceback:H traceback:HFST "},
+	{HEADER HEADER FRAME "x.Error: a\n", "traceback:HHFST "},
 	{HEADER FRAME "WARNING: not the end\n" FRAME "OSError: x\n",
 		"traceback:HFS line:T traceback:FST "},
 	{HEADER "  File \"f.py\", line 1\n    x = (\n        ^\nSyntaxError: '(' was never "
@@ -109,7 +109,7 @@ static const struct {
 	 "    | " HEADER "    |   File \"a.py\", line 2, in g\n    | ValueError: bad\n"
 	 "    +---------------- 2 ----------------\n    | TypeError: int\n"
 	 "    +------------------------------------\nx\n",
-		"traceback:HFSTbHFTbTb . "},
+		"traceback:HFSTHHFTHTb . "},
 	/* faulthandler */
 	{"Fatal Python error: Segmentation fault\n\nCurrent thread 0x7f (most recent call first):\n"
 	 "  File \"a.py\", line 1 in f\n\nExtension modules: a\nx\n",
