@@ -80,8 +80,9 @@ static void see_primary(struct look *k, const struct ff_sighting *s)
 /* Second words about a fault of the rank's own: all it may show of it. */
 static bool is_second_word(const struct ff_sighting *s)
 {
-	static const char *const own[] = {
-		"compile-failure", "import-error", "dataloader-worker-died", NULL};
+	static const char *const own[] = {"compile-failure", "cublas-failure",
+		"dataloader-worker-died", "disk-full", "gpu-lost", "import-error", "pickle-failure",
+		"too-many-open-files", NULL};
 	return s->ev->role == FF_ROLE_SECONDARY && is_one_of(s->ev->fault, own);
 }
 

@@ -170,6 +170,13 @@ static bool any_trouble(const struct look *k)
 	return false;
 }
 
+/* The launcher's signal: an interrupt is somebody's Ctrl-C. */
+static const char *fault_of_signal(const struct ff_sighting *word)
+{
+	bool interrupt = ff_str_eqz(ff_event_field(word->ev, FF_F_signal), "SIGINT");
+	return interrupt ? "cancelled" : "sigterm";
+}
+
 bool ff_rule_external(struct look *k, struct ff_finding *f)
 {
 	const char *state = state_fault(ff_facts_state(k->t->facts, arena_of(k)));
@@ -178,7 +185,7 @@ bool ff_rule_external(struct look *k, struct ff_finding *f)
 	if (word && precedes_all(k, word)) {
 		bool signal = word->ev->kind != FF_EVENT_FAULT;
 		ff_finding_cause(f, word);
-		f->fault = !signal ? word->ev->fault : state ? state : "sigterm";
+		f->fault = !signal ? word->ev->fault : state ? state : fault_of_signal(word);
 		f->confidence = word_worth(word) == 2 && !any_trouble(k) ? FF_CERTAIN : FF_LIKELY;
 		ff_finding_proof(k, f, word);
 		f->text = signal ? "the launcher got a signal from outside before any rank had a "
