@@ -31,6 +31,7 @@ class Trial:
     def __init__(self, options, folder, name):
         self.client = str(options.client.resolve())
         self.daemon = str(options.daemon.resolve())
+        self.events = str(options.events.resolve()) if options.events else None
         self.everything = options.all
         self.seed = options.seed
         self.rng = random.Random(f"{options.seed} {name}")
@@ -133,6 +134,7 @@ def arguments(doc, **more):
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--client", type=pathlib.Path, required=True)
     parser.add_argument("--daemon", type=pathlib.Path, required=True)
+    parser.add_argument("--events", type=pathlib.Path, help="ff-events, for tests of the catalogue")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--all", action="store_true", help="the long tier")
     parser.add_argument("--only", help="functions whose name holds this")
