@@ -14,6 +14,7 @@ import glob
 import json
 import os
 import re
+import subprocess
 import sys
 
 MULTILINE, FIRSTLINE, NEVER_UTF, DUPNAMES = 0x00000400, 0x00000100, 0x00001000, 0x00000040
@@ -28,6 +29,16 @@ TYPES = {"INT", "US", "MS", "STR", "ADDR", "RANKS", "BYTES"}
 KEYS = {"id", "title", "did", "category", "role", "domain", "kind", "generic", "match", "cause", "mechanism", "symptoms", "confirm",
         "fix", "prevent", "verify", "example_fix", "affects", "see_also", "references", "tags", "examples", "counterexamples"}
 MATCH_KEYS = {"literal", "pattern", "component", "since", "source"}
+TITLE_MOST, CAUSE_MOST, SENTENCES_MOST = 60, 200, 3  # what a screen of 100 columns shows in a line, and in three
+
+# What says nothing: a reader at 3 a.m. needs a place to look at, a command, or a change.
+VAGUE = re.compile(r"\b(?:check|see|read|inspect|look at) (?:the |your )?(?:logs?|documentation|manual)\b(?! of)|\bor not$|\bas appropriate\b|"
+                   r"\b(?:contact|ask) (?:support|an expert|your administrator)\b|\b(?:various|possibly|somehow)\b|(?<!/)\betc\b|\btry again\b|"
+                   r"\bdebug (?:it|the (?:code|problem|issue))\b|\bsomething went wrong\b|\bfix the (?:bug|problem|issue|error)\b", re.I)
+# Programs that a verify may run; another one is added here, so that a slip of the pen is no command.
+COMMANDS = set("cat compute-sanitizer coredumpctl crictl curl dcgmi df dmesg echo g++ getent grep head ibstat ip ipmitool kubectl ls lspci "
+               "mpirun nvidia-smi ping ps py-spy python quota ras-mc-ctl ray rm sacct sbatch scontrol sha256sum sinfo sort srun ss stat "
+               "tail torchrun touch ulimit uniq wc".split())
 REQUIRED = ("id", "title", "category", "role", "domain", "match", "cause", "examples")
 
 
@@ -188,8 +199,7 @@ class Lint:
         for r in e.get("references", []):
             if not (isinstance(r, dict) and r.get("title") and re.match(r"https?://\S+$", r.get("url", ""))):
                 self.bad(where, "a reference needs title and url")
-        if e["role"] == "primary" and not (e.get("fix") and e.get("verify")):
-            self.bad(where, "a primary needs fix and verify")
+        self.check_words(where, e)
         sourced = bool(e.get("references"))
         for m in e["match"]:
             for k in m:
@@ -210,6 +220,40 @@ class Lint:
             if re.search(r"\((?:[^()\\]|\\.)*(?:[^\\+*?}])[+*](?:[^()\\]|\\.)*\)[+*](?!\+)", m["pattern"]):
                 self.bad(where, "nested unlimited repeat: " + m["pattern"])
         return True
+
+    def check_words(self, where, e):
+        """What people read: short, and with something to do in it."""
+        verify = [v for v in e.get("verify", []) if isinstance(v, dict) and v.get("run") and v.get("expect")]
+        if e["role"] == "primary" and not (e.get("fix") and verify):
+            self.bad(where, "a primary needs fix and verify")
+        if len(e["title"]) > TITLE_MOST:
+            self.bad(where, "the title has %d characters, %d at most" % (len(e["title"]), TITLE_MOST))
+        sentences = [s for s in re.split(r"(?<=[.!?])\s+", e["cause"]) if s]
+        if len(sentences) > SENTENCES_MOST or len(e["cause"]) > CAUSE_MOST:
+            self.bad(where, "the cause is longer than %d sentences or %d characters" % (SENTENCES_MOST, CAUSE_MOST))
+        if e["cause"].strip(".").casefold() == e["title"].casefold():
+            self.bad(where, "the cause only repeats the title")
+        for text in [e["title"], e["cause"], *e.get("fix", []), *(v["expect"] for v in verify)]:
+            if VAGUE.search(text):
+                self.bad(where, "says nothing: %r" % text)
+        if e["role"] == "primary":
+            for text in [e["cause"], *e.get("fix", [])]:
+                if len(text) < 20:
+                    self.bad(where, "too short to help: %r" % text)
+        for v in verify:
+            self.check_command(where, v)
+
+    def check_command(self, where, v):
+        if len(v["expect"]) < 4 or not re.search(r"[a-z0-9]", v["expect"]):
+            self.bad(where, "expects nothing: %r" % v["expect"])
+        bare = re.sub(r'"(?:\\.|[^"\\])*"|\'[^\']*\'', "QUOTED", v["run"])
+        for part in re.split(r"\|\||&&|;|\|", bare):
+            words = [w for w in part.split() if not re.match(r"\w+=", w)]
+            if not words or words[0] not in COMMANDS:
+                self.bad(where, "%r is no command that is known here: %s" % (words[0] if words else "", v["run"]))
+        done = subprocess.run(["bash", "-nc", v["run"]], capture_output=True)
+        if done.returncode:
+            self.bad(where, "the shell does not take %r: %s" % (v["run"], done.stderr.decode().strip()))
 
     def compile(self):
         for e in self.entries:
