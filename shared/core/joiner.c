@@ -499,6 +499,15 @@ static struct step step_cxx(const struct ff_joiner *j, struct ff_str text)
 	return take(j, text, frame ? FF_LINE_FRAME : FF_LINE_TEXT, cxx_state(text, frame));
 }
 
+static struct step step_signal(const struct ff_joiner *j, struct ff_str text)
+{
+	bool frame;
+	if (!ff_record_is_signal(text, &frame)) {
+		return no();
+	}
+	return take(j, text, frame ? FF_LINE_FRAME : FF_LINE_TEXT, FF_JOINER_SIGNAL);
+}
+
 /* SOURCES.md torch-elastic-errors: the title says FAILED; up to torch 1.9 the borders are of * and
  * = parts them. */
 static struct step step_border(const struct ff_joiner *j, struct ff_str text)
@@ -627,6 +636,7 @@ static struct step step_in_state(const struct ff_joiner *j, const struct offer *
 	case FF_JOINER_CELL: return step_cell(j, o->text);
 	case FF_JOINER_STACK: return step_stack(j, o->text);
 	case FF_JOINER_FAULT: return step_fault(j, o->text);
+	case FF_JOINER_SIGNAL: return step_signal(j, o->text);
 	case FF_JOINER_CXX:
 	case FF_JOINER_LAST_ERROR: return step_cxx(j, o->text);
 	case FF_JOINER_BORDER: return step_border(j, o->text);
@@ -783,6 +793,9 @@ static bool open_record(struct ff_joiner *j, const struct ff_line *line, struct 
 		j->at.state = FF_JOINER_INTRO;
 	} else if (o.kind == FF_RECORD_FAULTHANDLER) {
 		j->at.state = FF_JOINER_FAULT;
+	} else if (o.is_signal) {
+		j->at.state = FF_JOINER_SIGNAL;
+		set_margin(j, (struct ff_str){text.p, o.margin});
 	} else if (o.kind == FF_RECORD_BOX) {
 		open_box(j, o.margin, text);
 	} else if (o.kind == FF_RECORD_TABLE) {

@@ -9,6 +9,7 @@
  *	            several processes among each other's frames make one record that is mixed
  *	faulthandler  "Fatal Python error" blank | thread | frame ...
  *	cxx         c10 head or "terminate called", then what(), NCCL's and CUDA's lines, frames
+ *	signal      glog's or absl's block, its addresses, the line that names the signal
  *	table       border, "x FAILED", rows, border
  *	box         what mpirun or hydra says, up to a border; torchrun's rendezvous result
  *
@@ -35,6 +36,7 @@ enum ff_joiner_state {
 	FF_JOINER_CELL,    /* in a traceback of IPython */
 	FF_JOINER_STACK,   /* behind "Call stack:" of logging's own error */
 	FF_JOINER_FAULT,   /* in a faulthandler dump */
+	FF_JOINER_SIGNAL, /* in a failure block of glog or absl */
 	FF_JOINER_CXX,
 	FF_JOINER_LAST_ERROR, /* behind "Last error:" or another colon: any one line follows */
 	FF_JOINER_BORDER,     /* behind what may be a table's first border */

@@ -37,6 +37,8 @@ const struct ff_str ff_record_openers[] = {
 	{"FATAL", 5},
 	{"====================", 20},
 	{"********************", 20},
+	{"*** Aborted at ", 15},
+	{"*** SIG", 7},
 	{" noticed that process rank ", 27},
 	{" detected that one or more processes exited", 43},
 	{"MPI_ABORT was invoked on rank ", 30},
@@ -263,6 +265,9 @@ bool ff_record_opening(struct ff_str text, struct ff_opening *ret)
 		ret->kind = FF_RECORD_FAULTHANDLER;
 	} else if (starts(text, "terminate called")) {
 		ret->kind = FF_RECORD_CXX;
+	} else if (ff_record_is_signal_head(text, &ret->margin)) {
+		ret->kind = FF_RECORD_CXX;
+		ret->is_signal = true;
 	} else if (ff_record_is_c10_head(text)) {
 		ret->kind = FF_RECORD_CXX;
 		ret->head_only = true;

@@ -110,9 +110,10 @@ struct ff_opening {
 	bool head_only;           /* c10 head, log line: what follows may be bare */
 	struct ff_header header;  /* if the line is one */
 	bool is_header;
-	bool is_frame; /* frames whose header was lost */
-	bool has_func; /* the frame names a function: it is no SyntaxError's place */
-	size_t margin; /* bytes of a log prefix that may stand before each line (box) */
+	bool is_frame;  /* frames whose header was lost */
+	bool has_func;  /* the frame names a function: it is no SyntaxError's place */
+	size_t margin;  /* bytes of a log prefix that may stand before each line */
+	bool is_signal; /* a failure block of glog or absl */
 };
 
 /* Does this entry begin a record of many lines? */
@@ -162,6 +163,8 @@ bool ff_record_is_blank(struct ff_str text);
 /* A line that C++ prints behind the first one of an error: frames, NCCL's and CUDA's further lines.
  * ret_frame: it is a frame or what heads frames. */
 bool ff_record_is_cxx(struct ff_str text, bool *ret_frame);
+/* A line of the block that glog or absl prints when a signal ends the process. */
+bool ff_record_is_signal(struct ff_str text, bool *ret_frame);
 /* A line that is by its own look no part of an exception's message: it has a time at its front, a
  * level, a launcher's name, or opens a record. */
 bool ff_record_is_entry(struct ff_str text);

@@ -59,6 +59,9 @@ bool ff_record_is_cxx(struct ff_str text, bool *ret_frame)
 		"Search for `cuda",
 		"This may indicate a possible",
 		"Successfully processed ranks",
+		" Successfully processed ranks",
+		" Original exception: ",
+		"Original exception: ",
 		"No ranks successfully processed",
 		/* the services of JAX (SOURCES.md real-runs) */
 		"The tasks have crashed",
@@ -170,4 +173,36 @@ bool ff_record_is_faulthandler(struct ff_str text)
 	/* Timeout (0:05:00)! of dump_traceback_later */
 	return starts(text, "Timeout (") && is_digit(at(text, 9)) &&
 		ff_str_ends(text, FF_STR(")!"));
+}
+
+/* ---- failure blocks (SOURCES.md c10-logging) */
+
+bool ff_record_is_signal_head(struct ff_str text, size_t *ret_margin)
+{
+	static const char *const words[] = {"*** Aborted at ", "*** SIG"};
+	struct ff_str head = {text.p, text.n < 160 ? text.n : 160};
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		ptrdiff_t found = ff_str_find(head, ff_str_z(words[i]), 0);
+		if (found < 0 ||
+			(found &&
+				!ff_str_ends(
+					(struct ff_str){text.p, (size_t)found}, FF_STR(": ")))) {
+			continue;
+		}
+		struct ff_str rest = ff_str_skip(text, (size_t)found);
+		bool good = i == 0 ? ff_str_find(rest, FF_STR("(unix time)"), 0) > 0
+				   : ff_str_find(rest, FF_STR(" received "), 0) > 0;
+		if (good) {
+			*ret_margin = (size_t)found;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool ff_record_is_signal(struct ff_str text, bool *ret_frame)
+{
+	*ret_frame = starts(text, "PC: @ ") || starts(text, "    @ ");
+	return *ret_frame ||
+		(starts(text, "*** SIG") && ff_str_find(text, FF_STR(" received by PID "), 0) > 0);
 }

@@ -52,12 +52,13 @@ static uint64_t fingerprint_of(const char *fault, struct ff_str text)
 }
 
 /* Who speaks, who is spoken of, and of which operation: where one lane holds the words of many,
- * these tell them apart. */
+ * these tell them apart. Two victims of the kernel, or two GPUs, are two events. */
 static bool tells_apart(enum ff_field_id id)
 {
 	static const enum ff_field_id ids[] = {FF_F_rank, FF_F_pg_rank, FF_F_peer_rank,
 		FF_F_peer_local_rank, FF_F_rank_a, FF_F_rank_b, FF_F_failed_ranks,
-		FF_F_missing_ranks, FF_F_busid, FF_F_seq};
+		FF_F_missing_ranks, FF_F_busid, FF_F_seq, FF_F_ranks, FF_F_local_rank, FF_F_pid,
+		FF_F_bdf, FF_F_cgroup, FF_F_node, FF_F_pod};
 	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
 		if (ids[i] == id) {
 			return true;

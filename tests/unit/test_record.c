@@ -21,7 +21,13 @@ static const char catalog_json[] = "[" ENTRY("fatal", "primary", "",
 	"(?<cls>nccl\\\\w+): [^\\\\n]*\\\\nLast error:\\\\n(?<msg>[^\\\\n]+)") "," ENTRY("cxx",
 	"primary", "", "terminate called",
 	"of '(?<cls>[^']+)'\\\\n"
-	"  what\\\\(\\\\):  (?<msg>[^\\\\n]+)") "," ENTRY("row", "context", "\"kind\":\"exit\",",
+	"  what\\\\(\\\\):  (?<msg>[^\\\\n]+)") "," ENTRY("barrier", "secondary", "",
+	"failed to pass",
+	"Rank (?<rank>\\\\d+) failed to pass[^\\\\n]*"
+	"\\\\n ?Original exception: \\\\n") "," ENTRY("signal", "primary", "", "*** SIG",
+	"[*]{3} (?<signal>SIG\\\\w+) (?:\\\\(@0x0\\\\) )?"
+	"received (?:by PID (?<pid>\\\\d+))?") "," ENTRY("oom", "primary", "", "Killed process ",
+	"Killed process (?<pid>\\\\d+)") "," ENTRY("row", "context", "\"kind\":\"exit\",",
 	"  rank  ",
 	"  rank +: (?<rank>\\\\d+)[^\\\\n]*\\\\n"
 	"  exitcode +: (?<exit_code>-?\\\\d+)") "]";
@@ -306,6 +312,29 @@ static const struct {
 	 "frame #0: f() + 0x1 (0x7f in a.so)\n",
 		"1 nccl cls=ncclRemoteError msg=socketProgress: closed reason=remote process "
 		"exited\n"},
+	/* monitored_barrier's words of two processes are one process's */
+	{"[E501 12:00:08.123456789 ProcessGroupGloo.cpp:143] [Rank 0]: Rank 2 failed to pass "
+	 "monitoredBarrier in 1000 ms\n Original exception: \n[pair.cc:534] Connection closed by "
+	 "peer\n",
+		"1 barrier rank=2\n"},
+	/* failure blocks of glog and absl; lines of a logger have its prefix */
+	{"*** Aborted at 1714561234 (unix time) try \"date -d @1714561234\" if you are using GNU "
+	 "date "
+	 "***\nPC: @     0x7f8a2c3d4e5f (unknown)\n*** SIGSEGV (@0x0) received by PID 4121 (TID "
+	 "0x7f8a1c7fe700) from PID 0; stack trace: ***\n    @     0x7f8a2d9b1980 f()\n    @  0x0 "
+	 "(unknown)\nSegmentation fault\n",
+		"3 signal pid=4121 signal=SIGSEGV\n"},
+	{"[2024-05-01 12:00:34,123 E 4121 4121] logging.cc:365: *** SIGSEGV received at "
+	 "time=1714561234 on cpu 37 ***\n[2024-05-01 12:00:34,123 E 4121 4121] logging.cc:365: PC: "
+	 "@ "
+	 "    0x7f8a2c3d4e5f  (unknown)  (unknown)\n[2024-05-01 12:00:34,124 E 4121 4121] "
+	 "logging.cc:365:     @     0x7f8a2d9b1980  3456  (unknown)\n",
+		"1 signal signal=SIGSEGV\n"},
+	/* two victims are two events */
+	{"Memory cgroup out of memory: Killed process 4121 (python3)\n"
+	 "Memory cgroup out of memory: Killed process 4122 (python3)\n"
+	 "Memory cgroup out of memory: Killed process 4122 (python3)\n",
+		"1 oom pid=4121\n2 oom pid=4122 x2\n"},
 };
 
 /* ---- a text through a stream */
