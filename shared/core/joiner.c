@@ -762,6 +762,49 @@ static struct ff_str open_header(struct ff_joiner *j, const struct ff_header *h,
 	return ff_str_skip(text, h->before.n);
 }
 
+/* The file's text is many lines in one: they all stand where that one stands. */
+static bool open_error_file(struct ff_joiner *j, const struct ff_line *line, struct ff_str text)
+{
+	struct ff_buf all = {0};
+	struct ff_header h;
+	int64_t seconds;
+	if (!ff_record_error_file(text, &all, &seconds)) {
+		ff_buf_finish(&all);
+		return false;
+	}
+	j->rec.kind = FF_RECORD_LINE;
+	struct ff_str rest = ff_buf_str(&all);
+	while (rest.n) {
+		ptrdiff_t lf = ff_str_chr(rest, '\n', 0);
+		struct ff_str row = {rest.p, lf < 0 ? rest.n : (size_t)lf};
+		rest = ff_str_skip(rest, row.n + (lf >= 0));
+		struct offer o = {row, false, NULL};
+		struct ff_buf buf = {0};
+		o.buf = &buf;
+		struct step s = j->rec.nlines ? step(j, o) : no();
+		if (!j->rec.nlines && ff_record_header(row, &h)) {
+			s = take_header(j, &h, row);
+		} else if (s.what == STEP_NO) {
+			s = take(j, row, FF_LINE_TEXT, FF_JOINER_MESSAGE);
+		}
+		if (s.what != STEP_FULL) {
+			apply(j, line, &s);
+		}
+		ff_buf_finish(&buf);
+	}
+	ff_buf_finish(&all);
+	j->at.state = FF_JOINER_DONE;
+	if (seconds > 0 && seconds < FF_TIME_LAST / FF_SECOND) {
+		j->rec.claimed = (struct ff_claimed){
+			.us = seconds * FF_SECOND,
+			.grain = FF_SECOND,
+			.has_year = true,
+			.has_zone = true,
+		};
+	}
+	return j->rec.nlines > 0;
+}
+
 static bool open_record(struct ff_joiner *j, const struct ff_line *line, struct ff_str text)
 {
 	struct ff_opening o;
@@ -769,6 +812,12 @@ static bool open_record(struct ff_joiner *j, const struct ff_line *line, struct 
 		return false;
 	}
 	ff_joiner_clear(j);
+	if (o.is_error_file) {
+		j->open = open_error_file(j, line, text);
+		j->first = line->offset;
+		j->last = line->end;
+		return j->open;
+	}
 	enum ff_line_role role = FF_LINE_TEXT;
 	struct ff_str one;
 	if (o.is_header && o.header.before.n && ff_record_glued(text, &one) &&

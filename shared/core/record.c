@@ -37,6 +37,7 @@ const struct ff_str ff_record_openers[] = {
 	{"FATAL", 5},
 	{"====================", 20},
 	{"********************", 20},
+	{"\"extraInfo\"", 11},
 	{"*** Aborted at ", 15},
 	{"*** SIG", 7},
 	{" noticed that process rank ", 27},
@@ -265,6 +266,8 @@ bool ff_record_opening(struct ff_str text, struct ff_opening *ret)
 		ret->kind = FF_RECORD_FAULTHANDLER;
 	} else if (starts(text, "terminate called")) {
 		ret->kind = FF_RECORD_CXX;
+	} else if (ff_record_is_error_file(text)) {
+		ret->is_error_file = true;
 	} else if (ff_record_is_signal_head(text, &ret->margin)) {
 		ret->kind = FF_RECORD_CXX;
 		ret->is_signal = true;

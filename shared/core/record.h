@@ -55,10 +55,10 @@ struct ff_record {
 	bool unowned; /* its lane's tag is the log line's above it, the traceback has none */
 	bool mixed;   /* lines of several processes: which frames go with which exception nobody
 			* can tell */
-	unsigned copies; /* 0, or how many processes wrote its exception at once (glued lines) */
-	bool marked;    /* a line of it holds the literal of a text */
-	int64_t repeats; /* lines like one of it that Ray left out: other processes' too */
-	struct ff_buf text;           /* the lines' entries, prefixes off, joined with LF */
+	unsigned copies;    /* 0, or how many processes wrote its exception at once (glued lines) */
+	bool marked;        /* a line of it holds the literal of a text */
+	int64_t repeats;    /* lines like one of it that Ray left out: other processes' too */
+	struct ff_buf text; /* the lines' entries, prefixes off, joined with LF */
 	struct ff_record_line *lines; /* at least one */
 	size_t nlines, clines;
 	struct ff_stamp stamp;     /* of the first line */
@@ -110,10 +110,11 @@ struct ff_opening {
 	bool head_only;           /* c10 head, log line: what follows may be bare */
 	struct ff_header header;  /* if the line is one */
 	bool is_header;
-	bool is_frame;  /* frames whose header was lost */
-	bool has_func;  /* the frame names a function: it is no SyntaxError's place */
-	size_t margin;  /* bytes of a log prefix that may stand before each line */
-	bool is_signal; /* a failure block of glog or absl */
+	bool is_frame;      /* frames whose header was lost */
+	bool has_func;      /* the frame names a function: it is no SyntaxError's place */
+	size_t margin;      /* bytes of a log prefix that may stand before each line */
+	bool is_error_file; /* what torch's error handler wrote, in one line of JSON */
+	bool is_signal;     /* a failure block of glog or absl */
 };
 
 /* Does this entry begin a record of many lines? */
@@ -163,6 +164,9 @@ bool ff_record_is_blank(struct ff_str text);
 /* A line that C++ prints behind the first one of an error: frames, NCCL's and CUDA's further lines.
  * ret_frame: it is a frame or what heads frames. */
 bool ff_record_is_cxx(struct ff_str text, bool *ret_frame);
+/* The text in torch's error file (torch-elastic-errors): the traceback, else the message;
+ * and when, in seconds since 1970 (FF_UNKNOWN if it does not say). False if it is none. */
+bool ff_record_error_file(struct ff_str text, struct ff_buf *ret, int64_t *ret_s);
 /* A line of the block that glog or absl prints when a signal ends the process. */
 bool ff_record_is_signal(struct ff_str text, bool *ret_frame);
 /* A line that is by its own look no part of an exception's message: it has a time at its front, a

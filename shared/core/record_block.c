@@ -1,5 +1,7 @@
 #include "core/record_own.h"
 
+#include "base/json.h"
+
 #define BORDER_LEAST 20u /* torchrun's borders are as wide as the longest row, at most 60 */
 
 /* ---- C++ (SOURCES.md c10-logging, process-group-nccl) */
@@ -205,4 +207,38 @@ bool ff_record_is_signal(struct ff_str text, bool *ret_frame)
 	*ret_frame = starts(text, "PC: @ ") || starts(text, "    @ ");
 	return *ret_frame ||
 		(starts(text, "*** SIG") && ff_str_find(text, FF_STR(" received by PID "), 0) > 0);
+}
+
+/* ---- error.json (SOURCES.md torch-elastic-errors) */
+
+bool ff_record_is_error_file(struct ff_str text)
+{
+	return starts(text, "{\"message\"") && ff_str_find(text, FF_STR("\"extraInfo\""), 0) > 0;
+}
+
+/* Whole seconds, as a string of digits or as a number. */
+static int64_t seconds_of(const struct ff_json_node *v)
+{
+	int64_t s;
+	const char *text = ff_json_string(v);
+	bool good = text ? ff_str_int(ff_str_z(text), &s) : ff_json_int(v, &s);
+	return good ? s : FF_UNKNOWN;
+}
+
+bool ff_record_error_file(struct ff_str text, struct ff_buf *ret, int64_t *ret_s)
+{
+	struct ff_err err = {0};
+	struct ff_json *doc = ff_json_parse(text, &err);
+	const struct ff_json_node *m = doc ? ff_json_get(ff_json_root(doc), "message") : NULL;
+	const struct ff_json_node *extra = ff_json_get(m, "extraInfo");
+	const char *stack = ff_json_string(ff_json_get(extra, "py_callstack"));
+	const char *message = ff_json_string(ff_json_get(m, "message"));
+	const char *said = stack && *stack ? stack : message;
+	if (said) {
+		ff_buf_clear(ret);
+		ff_buf_adds(ret, ff_str_trim(ff_str_z(said)));
+		*ret_s = seconds_of(ff_json_get(extra, "timestamp"));
+	}
+	ff_json_destroy(doc);
+	return said != NULL;
 }

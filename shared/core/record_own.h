@@ -73,5 +73,7 @@ bool ff_record_is_box(struct ff_str text);
 /* torchrun's rendezvous result; the lines below have the log prefix again (torch 2.13) or not. */
 bool ff_record_is_result_head(struct ff_str text, size_t *ret_margin);
 bool ff_record_is_faulthandler(struct ff_str text);
+/* Is it worth a look by ff_record_error_file? */
+bool ff_record_is_error_file(struct ff_str text);
 /* What glog and absl print when a signal ends the process; a logger may stand before each line. */
 bool ff_record_is_signal_head(struct ff_str text, size_t *ret_margin);

@@ -549,7 +549,10 @@ static void after_open(struct ff_stream *s, struct ff_lane *lane, const struct e
 {
 	struct ff_opening opening;
 	struct ff_buf buf = {0};
-	lane->joiner.rec.claimed = claimed_of(e);
+	struct ff_claimed claimed = claimed_of(e);
+	if (claimed.us != FF_TIME_NONE || lane->joiner.rec.claimed.us == FF_TIME_NONE) {
+		lane->joiner.rec.claimed = claimed;
+	}
 	uint64_t deadline = ff_joiner_deadline(&lane->joiner);
 	s->deadline = deadline < s->deadline ? deadline : s->deadline;
 	bool head =

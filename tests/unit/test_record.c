@@ -335,6 +335,27 @@ static const struct {
 	 "Memory cgroup out of memory: Killed process 4122 (python3)\n"
 	 "Memory cgroup out of memory: Killed process 4122 (python3)\n",
 		"1 oom pid=4121\n2 oom pid=4122 x2\n"},
+	/* error.json (torch-elastic-errors): the handler's shape, a launcher's copy, a free text */
+	{"{\"message\": {\"message\": \"ValueError: b\", \"extraInfo\": {\"py_callstack\": "
+	 "\"Traceback "
+	 "(most recent call last):\\n  File \\\"/job/data.py\\\", line 3, in load\\n    return "
+	 "d[k]\\n"
+	 "KeyError: 'a'\\n\\nThe above exception was the direct cause of the following "
+	 "exception:\\n\\n"
+	 "Traceback (most recent call last):\\n  File \\\"/job/train.py\\\", line 7, in "
+	 "step\\nValueError: "
+	 "b\\n\", \"timestamp\": \"1714561234\"}}}\nnext\n",
+		"1 KeyError|'a' [data.py:3 in load: return d[k]]\n"},
+	{"{\"message\": {\"message\": \"E: b\", \"extraInfo\": {\"py_callstack\": \"Traceback "
+	 "(most "
+	 "recent call last):\\n  File \\\"/job/train.py\\\", line 7, in step\\nE: b\\nof two "
+	 "lines\", "
+	 "\"timestamp\": \"1714561234\"}, \"errorCode\": 1}}\n",
+		"1 E|b [train.py:7 in step]\n"},
+	{"{\"message\": {\"message\": \"Fatal Python error: x\", \"extraInfo\": {\"timestamp\": "
+	 "\"1\"}}}\n",
+		"1 fatal reason=x\n"},
+	{"{\"message\": {\"message\": \"E: b\", \"extraInfo\": {\"py_callstack\": \"cut off\n", ""},
 };
 
 /* ---- a text through a stream */
@@ -477,6 +498,28 @@ START_TEST(prefixes_change_nothing)
 }
 END_TEST
 
+START_TEST(an_error_file_has_its_time)
+{
+	struct world *w = world_create();
+	struct ff_stream *s = stream_create();
+	struct ff_str text = FF_STR("{\"message\": {\"message\": \"Fatal Python error: x\", "
+				    "\"extraInfo\": {\"timestamp\": \"1714561234\"}}}");
+	struct ff_chunk c = {
+		.data = text.p,
+		.len = text.n,
+		.stamp = FF_STAMP_NONE,
+		.tags = {FF_TAG_INIT, FF_UNKNOWN},
+	};
+	ff_stream_feed(s, &w->digest, &c);
+	ff_stream_end(s, &w->digest, true, FF_TIME_NONE);
+	ck_assert_uint_eq(s->nevents, 1);
+	ck_assert_int_eq(s->events[0].claimed.us, 1714561234 * FF_SECOND);
+	ck_assert(s->events[0].claimed.has_zone);
+	ff_stream_destroy(s);
+	world_destroy(w);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("record");
@@ -485,6 +528,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, records_give_their_events, 0, n);
 	tcase_add_loop_test(t, cuts_change_nothing, 0, n);
 	tcase_add_loop_test(t, prefixes_change_nothing, 0, n);
+	tcase_add_test(t, an_error_file_has_its_time);
 	suite_add_tcase(s, t);
 	return s;
 }
