@@ -41,9 +41,12 @@ static void render(const struct analyze *a, const struct ff_verdict *v, struct f
 	}
 }
 
-static int judge(const struct ff_runs *runs, const struct analyze *a, struct ff_buf *out)
+static int judge(const struct ff_runs *runs, const struct analyze *a,
+	const struct input_result *in, struct ff_buf *out)
 {
 	struct ff_ask ask = {.offline = true,
+		.missing = (const char *const *)in->missing,
+		.nmissing = in->nmissing,
 		.now_us = FF_TIME_NONE,
 		.attempt = (int32_t)a->attempt,
 		.world = (int32_t)a->world};
@@ -88,19 +91,20 @@ static int analyze(const struct analyze *a, char *const *paths, size_t n)
 	struct ff_catalog *catalog;
 	struct ff_runs runs;
 	struct ff_buf out = {0};
-	int partly = CLIENT_OK;
+	struct input_result in = {0};
 	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256,
 				&catalog, &err);
 	if (r < 0) {
 		return client_fail(CLIENT_INTERNAL, err.text, NULL);
 	}
 	ff_runs_init(&runs, catalog);
-	int status = input_read(&runs, paths, n, &(struct input_options){.job = a->job}, &partly);
+	int status = input_read(&runs, paths, n, &(struct input_options){.job = a->job}, &in);
 	if (!status) {
-		status = judge(&runs, a, &out);
+		status = judge(&runs, a, &in, &out);
 		int printed = client_print(&out);
-		status = printed ? printed : partly ? partly : status;
+		status = printed ? printed : in.partly ? in.partly : status;
 	}
+	input_finish(&in);
 	ff_buf_finish(&out);
 	ff_runs_finish(&runs);
 	ff_catalog_destroy(catalog);
@@ -156,8 +160,10 @@ const struct client_command cmd_analyze = {
 	.description = "Reads logs and prints the verdict. Nothing leaves the machine, and no "
 		       "daemon is needed.\n"
 		       "\n"
-		       "PATH is a log file, a folder, a file of JSON Lines, or - for standard "
-		       "input. A folder with\n"
+		       "PATH is a log file, a folder, a tar of one, a file of JSON Lines, or - for "
+		       "standard input;\n"
+		       "all may be compressed (gzip, zstd, xz, bzip2): their content tells. A "
+		       "folder with\n"
 		       "job.json holds the streams that it names. Any other is walked: torchrun's "
 		       "--log-dir tree\n"
 		       "tells local ranks and attempts, names such as rank-3.log or rank.3 tell "

@@ -1,5 +1,6 @@
 #include "input.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "client.h"
 #include "feed/intake.h"
@@ -8,10 +9,7 @@
 #include "wire/jsonl.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define CHUNK 65536u
 
 struct input {
 	struct ff_runs *runs;
@@ -20,70 +18,32 @@ struct input {
 	char *default_job;
 	uint64_t usable;
 	int partly;
+	char *piece; /* SOURCE_FRONT bytes to read into */
 };
 
-/* ---- what is in them */
-
-enum content { CONTENT_TEXT, CONTENT_EMPTY, CONTENT_GZIP, CONTENT_ZSTD, CONTENT_TAR, CONTENT_UTF16,
-	       CONTENT_BINARY };
-
-/* Text with a few strange bytes stays text: programs print escape sequences and worse, and a
- * rotated log begins with a hole of NULs (SOURCES.md torch-elastic-logs). */
-static bool looks_binary(struct ff_str s)
+/* Says that input can't be read as a log. */
+static int refuse(const struct files_item *it, enum source_kind kind)
 {
-	size_t control = 0, other = 0;
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		bool fine = c >= 0x20 || (c >= 0x07 && c <= 0x0d) || c == 0x1b;
-		control += c && !fine;
-		other += c != 0;
-	}
-	return control * 20 > other;
-}
-
-static enum content judge_content(struct ff_str s)
-{
-	if (!s.n) {
-		return CONTENT_EMPTY;
-	}
-	if (ff_str_starts(s, FF_STR("\x1f\x8b"))) {
-		return CONTENT_GZIP;
-	}
-	if (ff_str_starts(s, FF_STR("\x28\xb5\x2f\xfd"))) {
-		return CONTENT_ZSTD;
-	}
-	if (s.n > 262 && ff_str_starts(ff_str_skip(s, 257), FF_STR("ustar"))) {
-		return CONTENT_TAR;
-	}
-	if (ff_str_starts(s, FF_STR("\xff\xfe")) || ff_str_starts(s, FF_STR("\xfe\xff"))) {
-		return CONTENT_UTF16;
-	}
-	return looks_binary(s) ? CONTENT_BINARY : CONTENT_TEXT;
-}
-
-/* The message for input that can't be read as a log. */
-static int refuse(const struct files_item *it, enum content c)
-{
-	switch (c) {
-	case CONTENT_EMPTY:
-		return client_failf(CLIENT_INPUT, NULL, "\"%s\" is empty", files_shown(it));
-	case CONTENT_GZIP:
-		return client_failf(CLIENT_INPUT, "zcat FILE | firstfault analyze -",
-				    "\"%s\" is compressed with gzip", files_shown(it));
-	case CONTENT_ZSTD:
-		return client_failf(CLIENT_INPUT, "zstdcat FILE | firstfault analyze -",
-				    "\"%s\" is compressed with zstd", files_shown(it));
-	case CONTENT_TAR:
-		return client_failf(CLIENT_INPUT, "unpack it and give the folder",
-				    "\"%s\" is a tar archive", files_shown(it));
-	case CONTENT_UTF16:
+	const char *shown = files_shown(it);
+	switch (kind) {
+	case SOURCE_EMPTY: return client_failf(CLIENT_INPUT, NULL, "\"%s\" is empty", shown);
+	case SOURCE_TAR:
+		return client_failf(CLIENT_INPUT, "save it, and give the file",
+			"\"%s\" is a tar, which is read twice", shown);
+	case SOURCE_UTF16:
 		return client_failf(CLIENT_INPUT,
 			"iconv -f UTF-16 -t UTF-8 FILE | firstfault analyze -",
-			"\"%s\" is UTF-16, not text in bytes", files_shown(it));
-	case CONTENT_TEXT:
-	case CONTENT_BINARY: break;
+			"\"%s\" is UTF-16, not text in bytes", shown);
+	case SOURCE_GZIP:
+	case SOURCE_ZSTD:
+	case SOURCE_XZ:
+	case SOURCE_BZIP2:
+		return client_failf(CLIENT_INPUT, "unpack it and give the file",
+			"\"%s\" is compressed more than %u times", shown, UNPACK_DEPTH);
+	case SOURCE_TEXT:
+	case SOURCE_BINARY: break;
 	}
-	return client_failf(CLIENT_INPUT, NULL, "\"%s\" is not text", files_shown(it));
+	return client_failf(CLIENT_INPUT, NULL, "\"%s\" is not text", shown);
 }
 
 /* ---- reading */
@@ -135,107 +95,143 @@ static struct ff_intake *open_intake(struct input *in, const struct files_item *
 	return ff_intake_create(in->runs, &o, NULL, NULL);
 }
 
-/* Fills the first piece as far as it goes: a pipe gives little at a time. */
-static ssize_t read_front(int fd, const struct files_item *it, char *p, struct ff_err *err)
-{
-	size_t n = 0;
-	while (n < CHUNK) {
-		ssize_t got = ff_file_read(fd, files_shown(it), p + n, CHUNK - n, err);
-		if (got < 0) {
-			return got;
-		}
-		if (!got) {
-			break;
-		}
-		n += (size_t)got;
-	}
-	return (ssize_t)n;
-}
-
-static int read_rest(struct ff_intake *intake, int fd, const struct files_item *it, char *p,
-	ssize_t n, struct ff_err *err)
-{
-	while (n > 0) {
-		ff_intake_feed(intake, p, (size_t)n, FF_TIME_NONE);
-		n = ff_file_read(fd, files_shown(it), p, CHUNK, err);
-	}
-	return n < 0 ? CLIENT_IO : CLIENT_OK;
-}
-
-static int read_open(struct input *in, const struct files_item *it, int fd, char *p)
+/* What came of a source that failed is judged all the same; that the rest is missing is said. */
+static int read_source(struct input *in, const struct files_item *it, struct source *s)
 {
 	struct ff_err err = {0};
-	ssize_t n = read_front(fd, it, p, &err);
-	if (n < 0) {
-		return client_fail(CLIENT_IO, err.text, NULL);
-	}
-	enum content c = judge_content(ff_str_n(p, (size_t)n));
-	bool known = it->listed || it->walked; /* an empty file of a folder is a silent rank */
-	if (c != CONTENT_TEXT && !(c == CONTENT_EMPTY && known)) {
-		if (known) {
-			client_warn("\"%s\" is not text, ignoring", it->path);
-			return CLIENT_OK;
-		}
-		return refuse(it, c);
-	}
-	char *job = front_job(in, it, ff_str_n(p, (size_t)n));
+	ssize_t n;
+	char *job = front_job(in, it, source_front(s, SOURCE_FRONT));
 	struct ff_intake *intake = open_intake(in, it, job);
 	free(job);
-	int status = read_rest(intake, fd, it, p, n, &err);
+	while ((n = source_read(s, in->piece, SOURCE_FRONT, &err)) > 0) {
+		ff_intake_feed(intake, in->piece, (size_t)n, FF_TIME_NONE);
+	}
+	if (n < 0) {
+		ff_intake_cut(intake);
+	}
 	ff_intake_end(intake, FF_TIME_NONE);
 	in->usable += ff_intake_usable(intake);
 	ff_intake_destroy(intake);
-	return status ? client_fail(status, err.text, NULL) : status;
+	if (n < 0) {
+		files_note(&in->files, "%s: %s", it->name, err.text);
+		return client_failf(CLIENT_IO, NULL, "\"%s\": %s", files_shown(it), err.text);
+	}
+	return CLIENT_OK;
 }
 
-static int read_item(struct input *in, const struct files_item *it, char *p)
+static int read_text(struct input *in, const struct files_item *it, struct source *s)
 {
+	struct ff_err err = {0};
+	char none;
+	enum source_kind kind = source_kind(s, SOURCE_FRONT);
+	bool known = it->listed || it->walked; /* an empty file of a folder is a silent rank */
+	if (kind == SOURCE_EMPTY && source_read(s, &none, 1, &err) < 0) {
+		files_note(&in->files, "%s: %s", it->name, err.text);
+		return client_failf(CLIENT_IO, NULL, "\"%s\": %s", files_shown(it), err.text);
+	}
+	if (kind == SOURCE_TEXT || (kind == SOURCE_EMPTY && known)) {
+		return read_source(in, it, s);
+	}
+	if (!known) {
+		return refuse(it, kind);
+	}
+	client_warn("\"%s\" is not text, ignoring", it->path);
+	return CLIENT_OK;
+}
+
+/* One pass over an item: itself, or those of its files whose turn it is. */
+struct reading {
+	struct input *in;
+	size_t index;
+	const size_t *members; /* by ordinal: index of the item + 1 */
+	size_t nmembers, left;
+	bool first;
+};
+
+static int read_file(void *ud, const struct unpack_file *file)
+{
+	struct reading *r = ud;
+	struct input *in = r->in;
+	const struct files_item *it = &in->files.v[r->index];
+	if (file->member && !it->holds) {
+		if (it->listed || it->walked) {
+			client_warn("\"%s\" is an archive, ignoring", files_shown(it));
+			return -1;
+		}
+		return refuse(it, SOURCE_TAR);
+	}
+	if (it->holds) {
+		size_t k = file->ordinal < r->nmembers ? r->members[file->ordinal] : 0;
+		if (!k) {
+			return CLIENT_OK;
+		}
+		it = &in->files.v[k - 1];
+		r->left--;
+	}
+	int status = read_text(in, it, file->source);
+	if (status == CLIENT_IO) { /* the rest still speaks */
+		in->partly = status;
+		status = CLIENT_OK;
+	}
+	return status || (r->members && !r->left) ? (status ? status : -1) : CLIENT_OK;
+}
+
+static int unpack_item(struct input *in, struct reading *r)
+{
+	static const struct unpack_ops ops = {read_file, NULL};
+	const struct files_item *it = &in->files.v[r->index];
 	struct ff_err err = {0};
 	int fd = it->path ? ff_file_open(it->path, &err) : STDIN_FILENO;
 	if (fd < 0) {
+		files_note(&in->files, "%s", err.text);
 		return client_fail(CLIENT_IO, err.text, NULL);
 	}
-	int status = read_open(in, it, fd, p);
+	struct source *s = source_file(fd, files_shown(it));
+	int status = unpack(s, SOURCE_FRONT, &ops, r, NULL);
+	source_destroy(s);
 	if (it->path) {
 		(void)close(fd);
 	}
-	return status;
+	return status < 0 ? CLIENT_OK : status;
 }
 
 /* JSON Lines first: they may name the job that all else belongs to. */
-static void find_json(struct files_item *it)
+static int read_item(struct input *in, size_t index, bool first)
 {
-	char front[256];
-	struct ff_err err = {0};
-	struct stat st;
-	/* only a file that can be read again: not a pipe */
-	bool again = it->path && !it->listed && it->name[0] && stat(it->path, &st) == 0 &&
-		S_ISREG(st.st_mode);
-	int fd = again ? ff_file_open(it->path, &err) : -1;
-	if (fd < 0) {
-		return;
+	const struct files *f = &in->files;
+	struct reading r = {.in = in, .index = index, .first = first};
+	if (!f->v[index].holds) {
+		return f->v[index].name[0] && f->v[index].first == first ? unpack_item(in, &r) : 0;
 	}
-	ssize_t n = ff_file_read(fd, it->path, front, sizeof front, &err);
-	for (ssize_t i = 0; i < n; i++) {
-		if (!memchr(" \t\r\n\xef\xbb\xbf", front[i], 7)) {
-			it->first = front[i] == '{';
-			break;
+	size_t *members = NULL;
+	for (size_t i = index + 1; i < f->n; i++) {
+		const struct files_item *it = &f->v[i];
+		if (it->archive != index || !it->name[0] || it->first != first) {
+			continue;
 		}
+		if (!members) {
+			r.nmembers = FF_FILE_MAX;
+			members = ff_xcalloc(r.nmembers, sizeof *members);
+		}
+		members[it->ordinal] = i + 1;
+		r.left++;
 	}
-	(void)close(fd);
+	r.members = members;
+	int status = members ? unpack_item(in, &r) : CLIENT_OK;
+	free(members);
+	return status;
 }
 
 static int read_items(struct input *in)
 {
-	char *p = ff_xmalloc(CHUNK);
 	int status = CLIENT_OK;
 	for (int first = 1; first >= 0; first--) {
 		for (size_t i = 0; i < in->files.n && !status; i++) {
 			const struct files_item *it = &in->files.v[i];
-			if (it->first != (first == 1) || !it->name[0]) {
+			if (it->archive != FILES_NONE) {
 				continue;
 			}
-			status = read_item(in, it, p);
+			status = read_item(in, i, first == 1);
 			if (status == CLIENT_IO && (it->walked || it->listed)) {
 				/* the rest of the folder still speaks */
 				in->partly = status;
@@ -243,8 +239,26 @@ static int read_items(struct input *in)
 			}
 		}
 	}
-	free(p);
 	return status;
+}
+
+/* The base name of a path, as a job id may be; malloc'd. */
+static char *job_name(const struct files *f, const char *path)
+{
+	char *real = !strcmp(path, "-") ? NULL : realpath(path, NULL);
+	struct ff_str base = f->job_name ? ff_str_z(f->job_name) :
+		real ? ff_file_base(real) : FF_STR("stdin");
+	char *name = ff_xmemdup(base.p, base.n < FF_JOB_ID_MAX ? base.n : FF_JOB_ID_MAX);
+	for (char *p = name; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+		*p = c < 0x20 || c == 0x7f || c == '/' || c == '~' ? '_' : *p;
+	}
+	if (ff_runs_check_name(ff_str_z(name), "job id", NULL) < 0) {
+		free(name);
+		name = ff_xstrdup("job");
+	}
+	free(real);
+	return name;
 }
 
 static int tell_jobs(struct input *in)
@@ -270,32 +284,48 @@ static int tell_jobs(struct input *in)
 	return CLIENT_OK;
 }
 
-int input_read(struct ff_runs *runs, char *const *paths, size_t n, const struct input_options *o,
-	       int *ret_partly)
+static int read_all(struct input *in, char *const *paths, size_t n)
 {
-	struct input in = {.runs = runs, .o = o, .partly = CLIENT_OK};
 	int status = CLIENT_OK;
-	in.default_job = o->job ? ff_xstrdup(o->job) : files_job_name(paths[0]);
 	for (size_t i = 0; i < n && !status; i++) {
-		status = files_add(&in.files, paths[i], i);
+		status = files_add(&in->files, paths[i], i);
 	}
-	if (!status) {
-		files_settle(&in.files);
-		for (size_t i = 0; i < in.files.n; i++) {
-			find_json(&in.files.v[i]);
-		}
-		in.partly = in.files.partly;
-		status = tell_jobs(&in);
+	status = status ? status : files_settle(&in->files);
+	if (status) {
+		return status;
 	}
-	if (!status) {
-		status = read_items(&in);
-	}
-	if (!status && !in.usable && !in.files.njobs) {
-		status = in.partly ? in.partly :
+	in->partly = in->files.partly;
+	in->default_job = in->o->job ? ff_xstrdup(in->o->job) : job_name(&in->files, paths[0]);
+	status = tell_jobs(in);
+	status = status ? status : read_items(in);
+	if (!status && !in->usable && !in->files.njobs) {
+		return in->partly ? in->partly :
 			client_failf(CLIENT_INPUT, NULL, "no line to read in \"%s\"", paths[0]);
 	}
-	*ret_partly = in.partly;
+	return status;
+}
+
+int input_read(struct ff_runs *runs, char *const *paths, size_t n, const struct input_options *o,
+	       struct input_result *ret)
+{
+	struct input in = {.runs = runs, .o = o, .partly = CLIENT_OK};
+	in.piece = ff_xmalloc(SOURCE_FRONT);
+	int status = read_all(&in, paths, n);
+	*ret = (struct input_result){
+		.partly = in.partly, .missing = in.files.notes, .nmissing = in.files.nnotes};
+	in.files.notes = NULL;
+	in.files.nnotes = 0;
 	files_finish(&in.files);
 	free(in.default_job);
+	free(in.piece);
 	return status;
+}
+
+void input_finish(struct input_result *r)
+{
+	for (size_t i = 0; i < r->nmissing; i++) {
+		free(r->missing[i]);
+	}
+	free(r->missing);
+	*r = (struct input_result){0};
 }

@@ -1,4 +1,4 @@
-/* input: what `analyze` is given becomes runs: files, folders, job.json, standard input.
+/* input: what `analyze` is given becomes runs: files, folders, archives, job.json, standard input.
  *
  * Every stream is opened and read in pieces of 64 KiB; nothing is kept of its text but events.
  */
@@ -11,7 +11,14 @@ struct input_options {
 	const char *job; /* --job, NULL */
 };
 
-/* Reads all paths. Returns CLIENT_OK, or the exit status after its message. *ret_partly: the status
- * for what could not be read below a folder although there is a verdict (CLIENT_OK: nothing). */
+struct input_result {
+	int partly;      /* the status for what could not be read although there is a verdict
+			  * (CLIENT_OK: nothing) */
+	char **missing;  /* sentences for the verdict */
+	size_t nmissing;
+};
+
+/* Reads all paths. Returns CLIENT_OK, or the exit status after its message. */
 int input_read(struct ff_runs *runs, char *const *paths, size_t n, const struct input_options *o,
-	       int *ret_partly);
+	       struct input_result *ret);
+void input_finish(struct input_result *r);

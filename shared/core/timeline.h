@@ -27,6 +27,8 @@ struct ff_ask {
 	int32_t attempt; /* FF_UNKNOWN: the run's own verdict */
 	int32_t world;   /* --world: used if the facts have none; FF_UNKNOWN */
 	uint64_t rules_off; /* bit per rule (rules.h): for tests */
+	const char *const *missing; /* what the asker knows is missing: sentences, borrowed */
+	size_t nmissing;
 };
 
 /* How much a fault weighs as somebody's own end. */

@@ -544,6 +544,9 @@ static void fill_missing(struct maker *m)
 	for (size_t i = 0; m->f.missing && m->f.missing[i]; i++) {
 		*FF_ARR_ADD(list, n, cap) = m->f.missing[i];
 	}
+	for (size_t i = 0; i < m->t->ask.nmissing; i++) {
+		*FF_ARR_ADD(list, n, cap) = m->t->ask.missing[i];
+	}
 	for (size_t i = 0; i < n; i++) {
 		list[i] = one_line(m, list[i]);
 	}

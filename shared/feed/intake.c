@@ -594,7 +594,7 @@ void ff_intake_end(struct ff_intake *in, ff_usec now_us)
 	if (in->dialect == FF_DIALECT_JSONL && in->pending.len) {
 		take_piece(in, FF_STR(""), true);
 	}
-	bool complete = in->dialect != FF_DIALECT_NATIVE || in->o.offline;
+	bool complete = !in->cut && (in->dialect != FF_DIALECT_NATIVE || in->o.offline);
 	for (size_t i = 0; i < in->nstreams; i++) {
 		const struct ff_intake_stream *st = &in->streams[i];
 		/* one that ended before, and of which nothing more came, stays so */
@@ -605,6 +605,11 @@ void ff_intake_end(struct ff_intake *in, ff_usec now_us)
 		}
 	}
 	in->closed = true;
+}
+
+void ff_intake_cut(struct ff_intake *in)
+{
+	in->cut = true;
 }
 
 /* ---- what the owner asks */

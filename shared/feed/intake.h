@@ -78,6 +78,9 @@ void ff_intake_feed(struct ff_intake *in, const char *p, size_t n, ff_usec now_u
 /* The peer closed, or the input ended. Streams that were not said to end become vanished (native,
  * daemon), ended (offline; JSON Lines and raw: closed). */
 void ff_intake_end(struct ff_intake *in, ff_usec now_us);
+/* The input stops without its end (a file that can't be read to its end): the end of this intake
+ * leaves its streams vanished. */
+void ff_intake_cut(struct ff_intake *in);
 /* A second passed without a whole first line: it is raw. */
 void ff_intake_settle(struct ff_intake *in, ff_usec now_us);
 

@@ -26,6 +26,7 @@ struct ff_intake {
 	char *peer_job;             /* "raw-PEER" */
 	enum ff_dialect dialect;
 	bool closed;   /* an error was answered: what comes is ignored */
+	bool cut;      /* the input stopped without its end */
 	bool skipping; /* inside a line of JSON Lines that is too long */
 	ff_usec now_us;
 	struct ff_buf pending; /* an unfinished line of the dialect */

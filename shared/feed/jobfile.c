@@ -33,10 +33,11 @@ static bool get_text(const struct ff_json_node *doc, const char *key, const char
 	return true;
 }
 
-/* Below the folder: relative, and no component is "..". */
+/* Below the folder: relative, no component is "..", and not the folder itself. */
 static bool is_below(const char *path)
 {
 	struct ff_str s = ff_str_z(path);
+	bool names = false;
 	if (!s.n || s.n > FF_NAME_MAX || s.p[0] == '/') {
 		return false;
 	}
@@ -46,8 +47,9 @@ static bool is_below(const char *path)
 		if (ff_str_eqz(part, "..")) {
 			return false;
 		}
+		names = names || (part.n && !ff_str_eqz(part, "."));
 		if (slash < 0) {
-			return true;
+			return names;
 		}
 		s = ff_str_skip(s, (size_t)slash + 1);
 	}

@@ -32,6 +32,10 @@ LIBRARIES = {
     "sqlite3.h": r"daemon/(store\w*|migrate)\.c",
     "uv.h": r"daemon/\w+\.[ch]",
     "cJSON.h": r"shared/base/json\w*\.c",
+    "archive.h": r"client/source\.c",
+    "archive_entry.h": r"client/source\.c",
+    "zlib.h": r"client/source\.c",
+    "zstd.h": r"client/source\.c",
     "microhttpd.h": r"daemon/api\w*\.c",
 }
 # no clock, file, socket, environment or log
