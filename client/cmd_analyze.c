@@ -47,6 +47,7 @@ static int judge(const struct ff_runs *runs, const struct analyze *a,
 	struct ff_ask ask = {.offline = true,
 		.missing = (const char *const *)in->missing,
 		.nmissing = in->nmissing,
+		.nunread = in->nfailed,
 		.now_us = FF_TIME_NONE,
 		.attempt = (int32_t)a->attempt,
 		.world = (int32_t)a->world};

@@ -672,15 +672,47 @@ static int look(struct files *f, size_t index)
 	return status;
 }
 
+static void make_process(const struct files_item *it, struct ff_buf *ret)
+{
+	struct ff_str tree = tree_path(it);
+	ff_buf_clear(ret);
+	ff_buf_addf(ret, "%d %d %.*s", it->id.attempt, it->id.local_rank, FF_STR_ARG(tree));
+}
+
+/* What a rank raised stands in its error.json and, as a rule, in its stderr too: a copy, unless it
+ * has no text of its own. */
+static void judge_records(struct files *f)
+{
+	struct ff_map speaks = {0};
+	struct ff_buf process = {0};
+	for (size_t i = 0; i < f->n; i++) {
+		struct files_item *it = &f->v[i];
+		if (it->id.has_tree && !it->id.no_text && !it->empty && it->name[0] && it->path) {
+			make_process(it, &process);
+			(void)ff_map_put(&speaks, ff_buf_str(&process), it);
+		}
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		struct files_item *it = &f->v[i];
+		if (it->walked && it->id.error_record && it->path && !it->empty) {
+			make_process(it, &process);
+			it->record = !ff_map_get(&speaks, ff_buf_str(&process));
+		}
+	}
+	ff_map_finish(&speaks);
+	ff_buf_finish(&process);
+}
+
 /* What says nothing and belongs to nobody is no second stream. */
 static void drop_mute(struct files *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		struct files_item *it = &f->v[i];
 		bool mute = it->id.no_text || (it->empty && it->id.kind != FF_STREAM_RANK);
-		if (it->walked && mute) {
+		if (it->walked && mute && !it->record) {
 			it->name[0] = '\0';
 		}
+		it->first = it->first && !it->record;
 	}
 }
 
@@ -691,6 +723,7 @@ int files_settle(struct files *f)
 	for (size_t i = 0, n = f->n; i < n && !status; i++) {
 		status = look(f, i);
 	}
+	judge_records(f);
 	drop_mute(f);
 	drop_copies(f);
 	set_nodes(f);

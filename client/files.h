@@ -29,6 +29,7 @@ struct files_item {
 	bool listed;     /* by a job.json: it is what that says, whatever it looks like */
 	bool walked;     /* found in a folder: what is no text is left out */
 	bool empty;
+	bool record;     /* torchrun's error.json of a rank without other text */
 	bool first;      /* it begins like JSON */
 	const char *job, *run; /* job.json's: borrowed from it */
 	int32_t world;   /* job.json's */

@@ -5,9 +5,13 @@
 #include "client.h"
 #include "feed/intake.h"
 #include "files.h"
+#include "gaps.h"
+#include "kind.h"
 #include "shell/file.h"
 #include "wire/jsonl.h"
+#include "wrapped.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +22,7 @@ struct input {
 	char *default_job;
 	uint64_t usable;
 	int partly;
+	size_t nfailed; /* notes about what could not be read */
 	char *piece; /* SOURCE_FRONT bytes to read into */
 };
 
@@ -82,40 +87,108 @@ static char *front_job(const struct input *in, const struct files_item *it, stru
 	return job;
 }
 
-static struct ff_intake *open_intake(struct input *in, const struct files_item *it, const char *job)
+/* Who its lines are, as far as path and form of the text say; host: room for a name. */
+static struct ff_origin origin_of(const struct files_item *it, struct ff_str front, char *host)
 {
-	struct ff_origin origin = it->origin;
-	origin.name = it->name;
+	struct ff_origin o = it->origin;
+	o.name = it->name;
+	if (o.kind_declared || o.rank != FF_UNKNOWN || o.local_rank != FF_UNKNOWN) {
+		return o;
+	}
+	struct kind_guess g = kind_of_text(front);
+	o.kind = g.kind;
+	if (!o.node && g.host.n && g.host.n <= FF_JOB_ID_MAX) {
+		(void)snprintf(host, FF_JOB_ID_MAX + 1, "%.*s", FF_STR_ARG(g.host));
+		o.node = host;
+	}
+	return o;
+}
+
+static struct ff_intake *open_intake(struct input *in, const struct files_item *it, const char *job,
+	const struct ff_origin *origin)
+{
 	/* a rank's own file is text, even where its program prints objects of its own */
-	bool names_a_rank = origin.rank != FF_UNKNOWN || origin.local_rank != FF_UNKNOWN;
+	bool names_a_rank = origin->rank != FF_UNKNOWN || origin->local_rank != FF_UNKNOWN;
 	struct ff_intake_options o = {.offline = true, .peer = "analyze", .name = it->name,
-		.trusted = true, .run = it->run,
-		.default_job = it->job ? it->job : job ? job : default_job(in), .origin = &origin,
+		.trusted = true, .run = it->run, .default_job = job, .origin = origin,
 		.guess = !it->listed && !names_a_rank};
 	return ff_intake_create(in->runs, &o, NULL, NULL);
+}
+
+/* Returns 0, or the error with which the source stopped. */
+static ssize_t feed_all(struct input *in, struct source *s, struct wrapped *w, struct ff_intake *to,
+	struct ff_err *err)
+{
+	struct ff_buf out = {0};
+	ssize_t n;
+	while ((n = source_read(s, in->piece, SOURCE_FRONT, err)) > 0) {
+		if (!w) {
+			ff_intake_feed(to, in->piece, (size_t)n, FF_TIME_NONE);
+			continue;
+		}
+		ff_buf_clear(&out);
+		wrapped_feed(w, ff_str_n(in->piece, (size_t)n), &out);
+		ff_intake_feed(to, out.p, out.len, FF_TIME_NONE);
+	}
+	if (w) {
+		ff_buf_clear(&out);
+		wrapped_close(w, &out);
+		ff_intake_feed(to, out.p, out.len, FF_TIME_NONE);
+	}
+	ff_buf_finish(&out);
+	return n;
 }
 
 /* What came of a source that failed is judged all the same; that the rest is missing is said. */
 static int read_source(struct input *in, const struct files_item *it, struct source *s)
 {
 	struct ff_err err = {0};
-	ssize_t n;
-	char *job = front_job(in, it, source_front(s, SOURCE_FRONT));
-	struct ff_intake *intake = open_intake(in, it, job);
-	free(job);
-	while ((n = source_read(s, in->piece, SOURCE_FRONT, &err)) > 0) {
-		ff_intake_feed(intake, in->piece, (size_t)n, FF_TIME_NONE);
-	}
-	if (n < 0) {
+	char host[FF_JOB_ID_MAX + 1];
+	struct ff_str front = source_front(s, SOURCE_FRONT);
+	char *said = front_job(in, it, front);
+	const char *job = it->job ? it->job : said ? said : default_job(in);
+	struct ff_origin origin = origin_of(it, front, host);
+	struct wrapped *w = wrapped_open(front, &origin, job);
+	struct ff_intake_options plain = {.offline = true, .peer = "analyze", .name = it->name,
+		.trusted = true, .run = it->run, .default_job = job};
+	struct ff_intake *intake = w ? ff_intake_create(in->runs, &plain, NULL, NULL) :
+		open_intake(in, it, job, &origin);
+	ssize_t r = feed_all(in, s, w, intake, &err);
+	free(said);
+	if (r < 0) {
 		ff_intake_cut(intake);
 	}
 	ff_intake_end(intake, FF_TIME_NONE);
 	in->usable += ff_intake_usable(intake);
 	ff_intake_destroy(intake);
-	if (n < 0) {
+	if (r < 0) {
 		files_note(&in->files, "%s: %s", it->name, err.text);
 		return client_failf(CLIENT_IO, NULL, "\"%s\": %s", files_shown(it), err.text);
 	}
+	return CLIENT_OK;
+}
+
+#define RECORD_MAX (1024u * 1024u)
+
+static int read_record(struct input *in, const struct files_item *it, struct source *s)
+{
+	struct ff_buf text = {0}, out = {0};
+	ssize_t n;
+	while (text.len < RECORD_MAX &&
+	       (n = source_read(s, in->piece, SOURCE_FRONT, NULL)) > 0) {
+		ff_buf_add(&text, in->piece, (size_t)n);
+	}
+	if (wrapped_error_record(ff_buf_str(&text), &out)) {
+		struct ff_origin origin = it->origin;
+		origin.name = it->name;
+		struct ff_intake *intake = open_intake(in, it, default_job(in), &origin);
+		ff_intake_feed(intake, out.p, out.len, FF_TIME_NONE);
+		ff_intake_end(intake, FF_TIME_NONE);
+		in->usable += ff_intake_usable(intake);
+		ff_intake_destroy(intake);
+	}
+	ff_buf_finish(&text);
+	ff_buf_finish(&out);
 	return CLIENT_OK;
 }
 
@@ -128,6 +201,9 @@ static int read_text(struct input *in, const struct files_item *it, struct sourc
 	if (kind == SOURCE_EMPTY && source_read(s, &none, 1, &err) < 0) {
 		files_note(&in->files, "%s: %s", it->name, err.text);
 		return client_failf(CLIENT_IO, NULL, "\"%s\": %s", files_shown(it), err.text);
+	}
+	if (kind == SOURCE_TEXT && it->record) {
+		return read_record(in, it, s);
 	}
 	if (kind == SOURCE_TEXT || (kind == SOURCE_EMPTY && known)) {
 		return read_source(in, it, s);
@@ -298,6 +374,8 @@ static int read_all(struct input *in, char *const *paths, size_t n)
 	in->default_job = in->o->job ? ff_xstrdup(in->o->job) : job_name(&in->files, paths[0]);
 	status = tell_jobs(in);
 	status = status ? status : read_items(in);
+	in->nfailed = in->files.nnotes;
+	gaps_note(&in->files, in->runs);
 	if (!status && !in->usable && !in->files.njobs) {
 		return in->partly ? in->partly :
 			client_failf(CLIENT_INPUT, NULL, "no line to read in \"%s\"", paths[0]);
@@ -312,7 +390,8 @@ int input_read(struct ff_runs *runs, char *const *paths, size_t n, const struct 
 	in.piece = ff_xmalloc(SOURCE_FRONT);
 	int status = read_all(&in, paths, n);
 	*ret = (struct input_result){
-		.partly = in.partly, .missing = in.files.notes, .nmissing = in.files.nnotes};
+		.partly = in.partly, .missing = in.files.notes, .nmissing = in.files.nnotes,
+		.nfailed = in.nfailed};
 	in.files.notes = NULL;
 	in.files.nnotes = 0;
 	files_finish(&in.files);

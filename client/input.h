@@ -16,6 +16,7 @@ struct input_result {
 			  * (CLIENT_OK: nothing) */
 	char **missing;  /* sentences for the verdict */
 	size_t nmissing;
+	size_t nfailed;  /* the first of them are about what could not be read */
 };
 
 /* Reads all paths. Returns CLIENT_OK, or the exit status after its message. */

@@ -29,6 +29,7 @@ struct ff_ask {
 	uint64_t rules_off; /* bit per rule (rules.h): for tests */
 	const char *const *missing; /* what the asker knows is missing: sentences, borrowed */
 	size_t nmissing;
+	size_t nunread; /* the first of these hold for a clean run too: what could not be read */
 };
 
 /* How much a fault weighs as somebody's own end. */

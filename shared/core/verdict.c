@@ -513,6 +513,31 @@ static bool has_unlabelled(const struct ff_timeline *t)
 	return false;
 }
 
+/* Nothing tells the ranks apart: no prefix, and no stream that is one rank's. */
+static bool has_no_ranks(const struct ff_timeline *t)
+{
+	bool faults = false;
+	for (size_t i = 0; i < t->nstreams; i++) {
+		const struct ff_stream *s = t->streams[i];
+		if (s->origin.rank != FF_UNKNOWN || s->origin.local_rank != FF_UNKNOWN) {
+			return false;
+		}
+		for (size_t k = 0; k < s->nlanes; k++) {
+			if (s->lanes[k]->tag.kind != FF_TAG_NONE) {
+				return false;
+			}
+		}
+	}
+	for (size_t i = 0; i < t->nall; i++) {
+		if (t->all[i].rank != FF_UNKNOWN) {
+			return false;
+		}
+		faults = faults || (t->all[i].ev->kind == FF_EVENT_FAULT &&
+			t->all[i].ev->role != FF_ROLE_NOISE);
+	}
+	return faults && t->world != 1;
+}
+
 static void miss_streams(struct maker *m, const char ***list, size_t *n, size_t *cap)
 {
 	for (size_t i = 0; i < m->t->nstreams; i++) {
@@ -526,7 +551,10 @@ static void miss_streams(struct maker *m, const char ***list, size_t *n, size_t 
 				ff_arena_fmt(arena_of(m), "the end of %s", s->key);
 		}
 	}
-	if (has_unlabelled(m->t)) {
+	if (m->v->kind == FF_VERDICT_UNDETERMINED && has_no_ranks(m->t)) {
+		*FF_ARR_ADD(*list, *n, *cap) = "no line carries a rank: relaunch with --label, or "
+					       "under firstfault run";
+	} else if (has_unlabelled(m->t)) {
 		*FF_ARR_ADD(*list, *n, *cap) = "faults without a rank: lines of several ranks are "
 					       "not told apart";
 	}
@@ -544,8 +572,10 @@ static void fill_missing(struct maker *m)
 	for (size_t i = 0; m->f.missing && m->f.missing[i]; i++) {
 		*FF_ARR_ADD(list, n, cap) = m->f.missing[i];
 	}
-	for (size_t i = 0; i < m->t->ask.nmissing; i++) {
-		*FF_ARR_ADD(list, n, cap) = m->t->ask.missing[i];
+	const struct ff_ask *ask = &m->t->ask;
+	size_t told = v->kind == FF_VERDICT_CLEAN ? ask->nunread : ask->nmissing;
+	for (size_t i = 0; i < told; i++) {
+		*FF_ARR_ADD(list, n, cap) = ask->missing[i];
 	}
 	for (size_t i = 0; i < n; i++) {
 		list[i] = one_line(m, list[i]);

@@ -91,7 +91,7 @@ static struct ff_str part_before(struct ff_str path, size_t end, size_t *ret_sta
 	return ff_str_n(path.p + start, end - start);
 }
 
-/* torchrun: .../attempt_N/LOCAL/{stdout,stderr}.log, with filtered_std*.log beside the LOCALs
+/* torchrun: .../attempt_N/LOCAL/{stdout,stderr}.log and error.json, with filtered_std*.log beside the LOCALs
  * (SOURCES.md torch-elastic-logs). The number of the folder is the local rank, never the global
  * one. */
 static bool read_torchrun(struct ff_str path, struct ff_str base, size_t start,
@@ -106,16 +106,20 @@ static bool read_torchrun(struct ff_str path, struct ff_str base, size_t start,
 	struct ff_str part = part_before(path, start - 1, &local_start);
 	attempt_start = local_start;
 	if (!filtered) {
-		if (!ff_str_eqz(base, "stdout.log") && !ff_str_eqz(base, "stderr.log")) {
+		ret->error_record = ff_str_eqz(base, "error.json");
+		if (!ff_str_eqz(base, "stdout.log") && !ff_str_eqz(base, "stderr.log") &&
+		    !ret->error_record) {
 			return false;
 		}
 		if (!local_start || !read_number(part, FF_RANKS_MAX, &local)) {
+			ret->error_record = false;
 			return false;
 		}
 		part = part_before(path, local_start - 1, &attempt_start);
 	}
 	if (!ff_str_starts(part, FF_STR("attempt_")) ||
 	    !read_number(ff_str_skip(part, 8), INT32_MAX, &attempt)) {
+		ret->error_record = false;
 		return false;
 	}
 	ret->attempt = attempt;

@@ -18,6 +18,7 @@ struct ff_path_identity {
 	enum ff_fd fd;
 	bool filtered;  /* holds chosen lines of files beside it: torchrun's filtered_*.log */
 	bool no_text;   /* error.json, job.json: not to be read as a log */
+	bool error_record; /* torchrun's attempt_N/LOCAL/error.json: what a rank raised */
 	size_t tree; /* bytes of the path that name the folder which holds attempt_N: one launcher's
 		      * tree; 0: no such tree, or it is the folder itself (has_tree) */
 	bool has_tree;

@@ -352,6 +352,121 @@ def test_unreadable(t):
     t.run("analyze", folder / "rank-2.log", status=(74,), prefix=prefix)
 
 
+# -- what a file is, and what is missing
+
+def test_kinds(t):
+    """Kernel, scheduler and container logs are told by their lines, whatever they are called."""
+    xid = "NVRM: Xid (PCI:0000:9b:00): 79, pid=4121, name=python, GPU has fallen off the bus."
+    forms = {
+        "dmesg": f"[    0.000000] Linux version 6.1\n[12812.345678] {xid}\n",
+        "dmesg -T": f"[Thu Jan  1 12:00:00 2026] usb 1-1: new device\n[Thu Jan  1 12:00:01 2026] {xid}\n",
+        "kmsg": f"6,1041,128812345000,-;usb 1-1: new device\n3,1042,128812345678,-,caller=T411;{xid}\n",
+        "syslog": f"Jan  1 12:00:00 gpu-3 kernel: [12.345678] usb 1-1: new device\nJan  1 12:00:01 gpu-3 kernel: [13.345678] {xid}\n",
+        "iso": f"2026-01-01T12:00:00.123456+0000 gpu-3 kernel: usb 1-1: new device\n2026-01-01T12:00:01.123456+0000 gpu-3 kernel: {xid}\n",
+        "json": json.dumps({"__REALTIME_TIMESTAMP": "1767225600000000", "_HOSTNAME": "gpu-3", "_TRANSPORT": "kernel", "MESSAGE": xid}) + "\n",
+        "bytes": json.dumps({"__REALTIME_TIMESTAMP": "1767225600000000", "_HOSTNAME": "gpu-3", "_TRANSPORT": "kernel", "MESSAGE": list(xid.encode())}) + "\n",
+        "export": f"__CURSOR=s=1\n__REALTIME_TIMESTAMP=1767225600000000\n_HOSTNAME=gpu-3\n_TRANSPORT=kernel\nMESSAGE={xid}\n\n",
+    }
+    for name, text in forms.items():
+        (t.folder / "x.log").write_text(text)
+        verdict = t.json("analyze", "--json", t.folder / "x.log")
+        t.same(verdict["fault"]["id"], "gpu-xid-79", f"{name}: fault")
+        t.same(verdict["initiating"], [], f"{name}: no rank is named by a kernel")
+        if "gpu-3" in text:
+            t.same((verdict["verdict"], verdict["node"]), ("node", "gpu-3"), f"{name}: node")
+            trusted = name in ("json", "bytes", "export")  # the journal itself says that it is the kernel's
+            t.same(verdict["confidence"] == "certain", trusted, f"{name}: confidence {verdict['confidence']}")
+    text = "[rank0]: " + "\n[rank0]: ".join((TRACE % 0).decode().splitlines()) + "\n"
+    (t.folder / "x.log").write_text("[2026-01-01T12:00:00.000] step 1 of a job that prints like slurmctld\n" + text)
+    t.same([i["rank"] for i in t.json("analyze", "--json", t.folder / "x.log")["initiating"]], [0], "a job's own log")
+
+
+def test_kinds_of_cases(t):
+    """Slurm's own logs beside a job's output: the same verdict whether their kinds are declared or not."""
+    cases = [r for r in replay.cases() if any(s["kind"] in ("kernel", "scheduler") for s in r.meta["streams"])]
+    differ = []
+    for r in cases if t.everything else t.rng.sample(cases, 12):
+        out = []
+        for what in ([], ["kind"]):
+            folder = t.folder / ("bare" if what else "told") / run_cases.job_name(r.meta)
+            run_cases.export(run_cases.forget(r.meta, what), r.text_rows, folder)
+            out.append(replay.essence(t.run("analyze", "--json", folder).stdout))
+        if out[0] != out[1]:
+            differ.append((r.name, out))
+    print(f"  {len(differ)} differ of {len(cases) if t.everything else 12}")
+    t.check(len(differ) * 10 <= len(cases), f"{differ}")
+
+
+def test_docker(t):
+    """json-file logs of several containers are a stream each; pieces of a line are one line."""
+    folder = t.folder / "pods"
+    folder.mkdir()
+    at = lambda s: f"2026-01-01T00:00:{s:02}.123456789Z"
+    for rank in range(3):
+        lines = ["step 1\n", *(TRACE % 0 if rank == 1 else PEER).decode().splitlines(True)]
+        rows = [{"log": x[a:a + 16], "stream": "stderr", "time": at(i + (rank != 1) * 20)} for i, x in enumerate(lines) for a in range(0, len(x), 16)]
+        (folder / f"rank-{rank}-json.log").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    verdict = t.json("analyze", "--json", folder)
+    t.same([i["rank"] for i in verdict["initiating"]], [1], "initiating")
+    event = next(e for e in verdict["events"] if "shard 0" in e["text"])
+    t.same(event["stream"], "rank-1-json.log", "stream")
+    t.same(event["captured"], "2026-01-01T00:00:01.123456Z", "stamp")
+
+
+def test_error_records(t):
+    """error.json speaks for a rank that has no other text, in its shapes, and is a copy elsewhere."""
+    stack = (TRACE % 1).decode()
+    shapes = [{"message": {"message": "ValueError: shard 1 is empty", "extraInfo": {"py_callstack": stack, "timestamp": "1767225600"}}},
+              {"message": {"message": "ValueError: shard 1 is empty", "extraInfo": {"py_callstack": stack, "timestamp": "1767225600"}, "errorCode": 1}},
+              {"message": "ValueError: shard 1 is empty", "timestamp": 1767225600}]
+    for shape in shapes:
+        tree = t.folder / "4711_abcdefgh" / "attempt_0"
+        for local in range(2):
+            (tree / str(local)).mkdir(parents=True, exist_ok=True)
+        (tree / "0" / "stderr.log").write_bytes(PEER)
+        (tree / "0" / "error.json").write_text(json.dumps({"message": PEER.decode()}))
+        (tree / "1" / "error.json").write_text(json.dumps(shape))
+        verdict = t.json("analyze", "--json", t.folder / "4711_abcdefgh")
+        t.check("shard 1 is empty" in json.dumps(verdict["events"]), f"{shape}: {verdict['events']}")
+        streams = {e["stream"] for e in verdict["events"]}
+        t.check("attempt_0/0/error.json" not in streams, f"a copy was read: {streams}")
+        shutil.rmtree(tree)
+    for junk in ("", "{", "[]", '{"message":7}', '{"message":{"extraInfo":[]}}'):
+        (tree / "1").mkdir(parents=True, exist_ok=True)
+        (tree / "1" / "error.json").write_text(junk)
+        (tree / "1" / "stdout.log").write_text("")
+        t.run("analyze", "--json", t.folder / "4711_abcdefgh", status=(0, 65))
+
+
+def test_missing(t):
+    """What is missing is said in one sentence that says what to do."""
+    def missing(files, *options):
+        folder = t.folder / "m" / "logs"
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, data in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+        return t.json("analyze", "--json", *options, folder)["missing"]
+
+    label = "no line carries a rank: relaunch with --label, or under firstfault run"
+    t.check(label in missing({"train.log": TRACE % 0 + PEER}, "--world", 4), "no rank on any line")
+    t.check(label not in missing({"train.log": b"[rank1]: " + PEER}, "--world", 4), "a rank on a line")
+    said = missing({f"rank-{r}.log": PEER for r in (0, 1, 4, 7)})
+    t.check(any(x.startswith("no file of ranks 2-3, 5-6,") for x in said), f"holes in the ranks: {said}")
+    said = missing({"rank-0.log": PEER, "rank-1.log": b"", "rank-2.log": b""})
+    t.check(any("2 ranks' files are empty (rank-1.log, rank-2.log)" in x for x in said), f"empty files: {said}")
+    tree = "4711_abcdefgh/attempt_0"
+    said = missing({f"{tree}/{r}/stdout.log": PEER for r in (0, 1, 3)})
+    t.check(any("local ranks 2 in" in x for x in said) and any("stderr of every rank" in x for x in said), f"a tree of stdout: {said}")
+    said = missing({**{f"{tree}/{r}/stderr.log": PEER for r in (0, 1)}, **{f"{tree}/{r}/stdout.log": b"" for r in (0, 1)}})
+    t.check(not any("empty" in x or "stderr of" in x for x in said), f"an empty stdout beside a stderr: {said}")
+    said = missing({f"{tree}/filtered_stderr.log": b"[default0]:" + PEER})
+    t.check(any("filtered" in x for x in said), f"a filtered log alone: {said}")
+    done = t.run("analyze", "--json", job_tree(t.folder / "whole", 2, 2, 1))
+    t.check(not any(w in x for x in json.loads(done.stdout)["missing"] for w in ("file", "stderr", "label")), f"nothing is missing: {done.stdout}")
+
+
 if __name__ == "__main__":
     trial.main(__doc__, test_archive_is_its_folder, test_packed_files_of_a_folder, test_packed_file, test_jsonl_in_archives, test_cut_off, test_bombs,
-               test_names_are_no_paths, test_junk, test_job_file, test_many_files, test_unreadable)
+               test_names_are_no_paths, test_junk, test_job_file, test_many_files, test_unreadable,
+               test_kinds, test_kinds_of_cases, test_docker, test_error_records, test_missing)

@@ -1,0 +1,261 @@
+#include "wrapped.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "wire/jsonl.h"
+
+#include <stdlib.h>
+
+#define PIECES_MAX (1024u * 1024u) /* bytes of a line in pieces; then it is cut there */
+
+enum form { FORM_NONE, FORM_DOCKER, FORM_JOURNAL, FORM_EXPORT };
+
+struct wrapped {
+	enum form form;
+	const struct ff_origin *origin;
+	const char *job;
+	struct ff_buf line; /* an unfinished line of the file */
+	bool skipping;      /* inside one that is too long */
+	struct ff_jsonl o;
+	struct ff_buf out_text, err_text; /* docker: pieces of a line, of each output */
+	ff_usec out_us, err_us;           /* of their first piece */
+	/* journal: the entry so far */
+	struct ff_buf message, host;
+	ff_usec us;
+	bool kernel;
+};
+
+static enum form form_of(struct ff_str front)
+{
+	struct ff_jsonl o = {0};
+	ptrdiff_t lf = ff_str_chr(front, '\n', 0);
+	struct ff_str line = ff_str_n(front.p, lf < 0 ? front.n : (size_t)lf);
+	enum form form = FORM_NONE;
+	if (ff_str_starts(front, FF_STR("__CURSOR="))) {
+		return FORM_EXPORT;
+	}
+	if (!ff_str_starts(line, FF_STR("{"))) {
+		return FORM_NONE;
+	}
+	if (ff_str_find(line, FF_STR("\"__REALTIME_TIMESTAMP\""), 0) >= 0 &&
+	    ff_str_find(line, FF_STR("\"MESSAGE\""), 0) >= 0) {
+		return FORM_JOURNAL;
+	}
+	if (ff_str_starts(line, FF_STR("{\"log\":")) && ff_jsonl_parse(&o, line) == 0 &&
+	    o.has_text && !o.job.p && !o.node.p && o.time != FF_TIME_NONE) {
+		form = FORM_DOCKER;
+	}
+	ff_jsonl_finish(&o);
+	return form;
+}
+
+struct wrapped *wrapped_open(struct ff_str front, const struct ff_origin *origin, const char *job)
+{
+	enum form form = form_of(front);
+	if (form == FORM_NONE) {
+		return NULL;
+	}
+	struct wrapped *w = ff_xcalloc(1, sizeof *w);
+	w->form = form;
+	w->origin = origin;
+	w->job = job;
+	w->us = w->out_us = w->err_us = FF_TIME_NONE;
+	return w;
+}
+
+/* One line of text as an object of ours; the stamp is the node's. */
+static void put(const struct wrapped *w, struct ff_str text, ff_usec us, struct ff_str host,
+	bool kernel, struct ff_buf *out)
+{
+	const struct ff_origin *o = w->origin;
+	struct ff_jw j;
+	const char *kind = kernel ? "kernel" :
+		o->kind_declared ? ff_stream_kind_name(o->kind) : NULL;
+	ff_jw_init(&j, out);
+	ff_jw_open(&j, '{');
+	ff_jw_kstrz(&j, "job", w->job);
+	ff_jw_kstrz(&j, "stream", o->name);
+	if (o->node || host.n) {
+		ff_jw_kstr(&j, "node", o->node ? ff_str_z(o->node) : host);
+	}
+	if (kind) {
+		ff_jw_kstrz(&j, "kind", kind);
+	}
+	if (o->rank != FF_UNKNOWN) {
+		ff_jw_kint(&j, "rank", o->rank);
+	}
+	if (o->local_rank != FF_UNKNOWN) {
+		ff_jw_kint(&j, "local_rank", o->local_rank);
+	}
+	if (o->attempt != FF_UNKNOWN) {
+		ff_jw_kint(&j, "attempt", o->attempt);
+	}
+	if (us != FF_TIME_NONE) {
+		ff_jw_ktime(&j, "timestamp", us);
+	}
+	ff_jw_kstr(&j, "message", text);
+	ff_jw_close(&j, '}');
+	ff_buf_addc(out, '\n');
+}
+
+static void flush(const struct wrapped *w, struct ff_buf *text, ff_usec us, struct ff_buf *out)
+{
+	if (text->len) {
+		put(w, ff_buf_str(text), us, FF_STR(""), false, out);
+		ff_buf_clear(text);
+	}
+}
+
+static void take_docker(struct wrapped *w, struct ff_str line, struct ff_buf *out)
+{
+	if (ff_jsonl_parse(&w->o, line) < 0 || !w->o.has_text) {
+		return;
+	}
+	bool err = ff_str_eqz(w->o.stream, "stderr");
+	struct ff_buf *text = err ? &w->err_text : &w->out_text;
+	ff_usec *us = err ? &w->err_us : &w->out_us;
+	if (!text->len) {
+		*us = w->o.time;
+	}
+	ff_buf_adds(text, w->o.text);
+	if (ff_str_ends(w->o.text, FF_STR("\n")) || text->len > PIECES_MAX) {
+		flush(w, text, *us, out);
+	}
+}
+
+/* A string, or an array of bytes where the text is not UTF-8. */
+static void read_message(const struct ff_json_node *v, struct ff_buf *ret)
+{
+	int64_t n;
+	if (ff_json_string(v)) {
+		ff_buf_addz(ret, ff_json_string(v));
+		return;
+	}
+	for (v = ff_json_is_array(v) ? ff_json_first(v) : NULL; v; v = ff_json_next(v)) {
+		if (ff_json_int(v, &n) && n > 0 && n < 256) {
+			ff_buf_addc(ret, (char)n);
+		}
+	}
+}
+
+static void take_field(struct wrapped *w, struct ff_str key, struct ff_str value)
+{
+	int64_t n;
+	if (ff_str_eqz(key, "__REALTIME_TIMESTAMP") && ff_str_digits(value, &n) == value.n) {
+		w->us = n;
+	} else if (ff_str_eqz(key, "_HOSTNAME") && value.n <= FF_JOB_ID_MAX) {
+		ff_buf_clear(&w->host);
+		ff_buf_adds(&w->host, value);
+	} else if (ff_str_eqz(key, "_TRANSPORT")) {
+		w->kernel = ff_str_eqz(value, "kernel");
+	} else if (ff_str_eqz(key, "MESSAGE")) {
+		ff_buf_clear(&w->message);
+		ff_buf_adds(&w->message, value);
+	}
+}
+
+static void end_entry(struct wrapped *w, struct ff_buf *out)
+{
+	if (w->message.len) {
+		put(w, ff_buf_str(&w->message), w->us, ff_buf_str(&w->host), w->kernel, out);
+	}
+	ff_buf_clear(&w->message);
+	ff_buf_clear(&w->host);
+	w->us = FF_TIME_NONE;
+	w->kernel = false;
+}
+
+static void take_journal(struct wrapped *w, struct ff_str line, struct ff_buf *out)
+{
+	static const char *const keys[] = {"__REALTIME_TIMESTAMP", "_HOSTNAME", "_TRANSPORT"};
+	struct ff_json *doc = ff_json_parse(line, NULL);
+	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
+	for (size_t i = 0; root && i < sizeof keys / sizeof *keys; i++) {
+		const char *value = ff_json_string(ff_json_get(root, keys[i]));
+		if (value) {
+			take_field(w, ff_str_z(keys[i]), ff_str_z(value));
+		}
+	}
+	if (root) {
+		read_message(ff_json_get(root, "MESSAGE"), &w->message);
+		end_entry(w, out);
+	}
+	ff_json_destroy(doc);
+}
+
+static void take_line(struct wrapped *w, struct ff_str line, struct ff_buf *out)
+{
+	if (w->form == FORM_DOCKER) {
+		take_docker(w, line, out);
+	} else if (w->form == FORM_JOURNAL) {
+		take_journal(w, line, out);
+	} else if (!line.n) {
+		end_entry(w, out);
+	} else {
+		ptrdiff_t eq = ff_str_chr(line, '=', 0);
+		if (eq > 0) {
+			take_field(w, ff_str_n(line.p, (size_t)eq),
+				ff_str_skip(line, (size_t)eq + 1));
+		}
+	}
+}
+
+void wrapped_feed(struct wrapped *w, struct ff_str s, struct ff_buf *out)
+{
+	while (s.n) {
+		ptrdiff_t lf = ff_str_chr(s, '\n', 0);
+		size_t n = lf < 0 ? s.n : (size_t)lf;
+		if (w->line.len + n > FF_JSONL_LINE) {
+			w->skipping = true;
+			ff_buf_clear(&w->line);
+		}
+		if (!w->skipping) {
+			ff_buf_add(&w->line, s.p, n);
+		}
+		if (lf >= 0) {
+			if (!w->skipping) {
+				take_line(w, ff_buf_str(&w->line), out);
+			}
+			w->skipping = false;
+			ff_buf_clear(&w->line);
+		}
+		s = ff_str_skip(s, n + 1);
+	}
+}
+
+void wrapped_close(struct wrapped *w, struct ff_buf *out)
+{
+	if (w->line.len) {
+		take_line(w, ff_buf_str(&w->line), out);
+	}
+	end_entry(w, out);
+	flush(w, &w->out_text, w->out_us, out);
+	flush(w, &w->err_text, w->err_us, out);
+	ff_buf_finish(&w->line);
+	ff_buf_finish(&w->out_text);
+	ff_buf_finish(&w->err_text);
+	ff_buf_finish(&w->message);
+	ff_buf_finish(&w->host);
+	ff_jsonl_finish(&w->o);
+	free(w);
+}
+
+/* {"message":{"message":M,"extraInfo":{"py_callstack":T}}} or {"message":M} (SOURCES.md
+ * torch-elastic-errors). */
+bool wrapped_error_record(struct ff_str text, struct ff_buf *out)
+{
+	struct ff_json *doc = ff_json_parse(text, NULL);
+	const struct ff_json_node *m = doc ? ff_json_get(ff_json_root(doc), "message") : NULL;
+	const char *stack = ff_json_string(
+		ff_json_get(ff_json_get(m, "extraInfo"), "py_callstack"));
+	const char *said = ff_json_string(m) ? ff_json_string(m) :
+		ff_json_string(ff_json_get(m, "message"));
+	const char *use = stack && *stack ? stack : said;
+	if (use) {
+		ff_buf_addz(out, use);
+		ff_buf_addc(out, '\n');
+	}
+	ff_json_destroy(doc);
+	return use;
+}
