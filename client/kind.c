@@ -134,7 +134,7 @@ static enum form form_of(struct ff_str s, bool agent, struct ff_str *ret_host)
 	return agent && is_agent_end(s) ? FORM_TABLE : FORM_OTHER;
 }
 
-/* Nearly all: a truncated first line, or a stack that a daemon printed, is not counted against it. */
+/* Nearly all: a first line that is cut, or a stack that a daemon printed, doesn't count. */
 static bool nearly(size_t n, size_t all)
 {
 	return n * 10 >= all * 9 && n;

@@ -18,8 +18,8 @@ struct wrapped; /* opaque */
 struct wrapped *wrapped_open(struct ff_str front, const struct ff_origin *origin, const char *job);
 /* Takes bytes of the file; adds whole lines to out. */
 void wrapped_feed(struct wrapped *w, struct ff_str bytes, struct ff_buf *out);
-/* torchrun's error.json in its shapes: the traceback that it holds, else its message; false if it is
- * none. Appended. */
+/* torchrun's error.json in its shapes: the traceback that it holds, else its message; false if it
+ * is none. Appended. */
 bool wrapped_error_record(struct ff_str text, struct ff_buf *out);
 /* The end: what was a piece is a line. Frees w. */
 void wrapped_close(struct wrapped *w, struct ff_buf *out);

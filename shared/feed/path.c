@@ -91,9 +91,9 @@ static struct ff_str part_before(struct ff_str path, size_t end, size_t *ret_sta
 	return ff_str_n(path.p + start, end - start);
 }
 
-/* torchrun: .../attempt_N/LOCAL/{stdout,stderr}.log and error.json, with filtered_std*.log beside the LOCALs
- * (SOURCES.md torch-elastic-logs). The number of the folder is the local rank, never the global
- * one. */
+/* torchrun: .../attempt_N/LOCAL/{stdout.log,stderr.log,error.json}, with filtered_std*.log beside
+ * the LOCALs (SOURCES.md torch-elastic-logs). The number of the folder is the local rank, never
+ * the global one. */
 static bool read_torchrun(struct ff_str path, struct ff_str base, size_t start,
 			  struct ff_path_identity *ret)
 {
