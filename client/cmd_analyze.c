@@ -2,7 +2,8 @@
 
 #include "base/json.h"
 #include "base/limits.h"
-#include "core/report.h"
+#include "core/report_ranks.h"
+#include "core/report_timeline.h"
 #include "feed/runs.h"
 #include "input.h"
 
@@ -10,8 +11,8 @@
 
 
 struct analyze {
-	bool json, brief, exit_status;
-	int64_t world, attempt;
+	bool json, brief, exit_status, ranks, timeline;
+	int64_t world, attempt, lines;
 	char *job, *report;
 	enum ff_ticket form; /* of report */
 };
@@ -31,8 +32,17 @@ static void render(const struct analyze *a, const struct ff_verdict *v, struct f
 	struct ff_report_style style = {.width = client_width(),
 		.color = client_color(),
 		.now_us = FF_TIME_NONE,
-		.brief = a->brief};
-	if (a->json) {
+		.brief = a->brief,
+		.lines = (unsigned)a->lines};
+	if (a->ranks && a->json) {
+		ff_report_ranks_json(v, 0, SIZE_MAX, out);
+	} else if (a->ranks) {
+		ff_report_ranks_text(v, &style, out);
+	} else if (a->timeline && a->json) {
+		ff_report_timeline_json(v, 0, SIZE_MAX, out);
+	} else if (a->timeline) {
+		ff_report_timeline_text(v, &style, out);
+	} else if (a->json) {
 		ff_report_json(v, out);
 	} else if (a->report) {
 		ff_report_ticket(v, a->form, FF_TIME_NONE, out);
@@ -133,6 +143,13 @@ static int run(const struct client_command *self, int argc, char **argv)
 			1, FF_JOB_ID_MAX},
 		{"attempt", 0, FF_OPTION_INT, &a.attempt, "N",
 			"judge this attempt (life between restarts, from 0)", 0, INT32_MAX},
+		{"ranks", 0, FF_OPTION_FLAG, &a.ranks, NULL,
+			"show the ranks instead, those in one state as one line (see `ranks`)", 0,
+			0},
+		{"timeline", 0, FF_OPTION_FLAG, &a.timeline, NULL,
+			"show the events in order instead, with error bars (see `timeline`)", 0, 0},
+		{"lines", 0, FF_OPTION_INT, &a.lines, "N",
+			"with --ranks or --timeline: at most so many lines (60)", 8, 100000},
 		{"exit-status", 0, FF_OPTION_FLAG, &a.exit_status, NULL,
 			"make the verdict the exit status", 0, 0},
 	};
@@ -142,6 +159,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 	int rest = client_options(self, options, n, argc, argv, &status);
 	if (rest >= 0 && rest == argc) {
 		status = client_usage(self, "no PATH given");
+	} else if (rest >= 0 && a.ranks && a.timeline) {
+		status = client_usage(self, "--ranks or --timeline, not both");
 	} else if (rest >= 0 && a.job && ff_runs_check_name(ff_str_z(a.job), "job id", &err) < 0) {
 		status = client_usage(self, "%s", err.text);
 	} else if (rest >= 0 && a.report && !ff_ticket_parse(ff_str_z(a.report), &a.form)) {
@@ -156,7 +175,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 const struct client_command cmd_analyze = {
 	.name = "analyze",
 	.synopsis = "analyze [--brief | --json | --report FORMAT] [--world N] [--job ID]\n"
-		    "[--exit-status] PATH...",
+		    "[--exit-status] PATH...\n"
+		    "analyze --ranks | --timeline [--json] [--lines N] PATH...",
 	.summary = "read logs and say who failed first, without a daemon",
 	.description = "Reads logs and prints the verdict. Nothing leaves the machine, and no "
 		       "daemon is needed.\n"

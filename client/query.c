@@ -188,6 +188,92 @@ int query_print_screen(const char *job, int64_t attempt, bool brief)
 	return status;
 }
 
+static void add_number(struct ff_buf *path, const char *key, int64_t number)
+{
+	char text[24];
+	(void)snprintf(text, sizeof text, "%lld", (long long)number);
+	rpc_add_query(path, key, text);
+}
+
+static int print_table_text(const char *path)
+{
+	struct rpc_answer a;
+	int status = rpc_get(path, true, &a);
+	if (!status) {
+		status = client_print(&a.body);
+		rpc_answer_finish(&a);
+	}
+	return status;
+}
+
+/* Adds a page's items behind those of the pages before it; the first page brings the head. */
+static void add_page(struct ff_buf *out, const struct ff_json_node *page)
+{
+	const struct ff_json_node *v = ff_json_first(page);
+	const struct ff_json_node *items = ff_json_get(page, "items");
+	bool head = !out->len, more = !head;
+	for (; head && v && v != items; v = ff_json_next(v)) {
+		ff_buf_addf(out, "%c\"%s\":", out->len ? ',' : '{', ff_json_key(v));
+		ff_json_render(v, out);
+	}
+	ff_buf_addz(out, head ? ",\"items\":[" : "");
+	for (v = ff_json_first(items); v; v = ff_json_next(v), more = true) {
+		ff_buf_addz(out, more ? ",\n" : "");
+		ff_json_render(v, out);
+	}
+}
+
+static int print_table_json(const char *path)
+{
+	struct ff_buf out = {0}, page = {0};
+	int status = CLIENT_OK;
+	ff_buf_addz(&page, path);
+	for (bool more = true; more && !status;) {
+		struct ff_json *doc = NULL;
+		more = false;
+		status = rpc_get_json(page.p, &doc);
+		if (status) {
+			break;
+		}
+		add_page(&out, ff_json_root(doc));
+		const char *next = ff_json_string(ff_json_get(ff_json_root(doc), "next"));
+		if (next) {
+			more = true;
+			ff_buf_clear(&page);
+			ff_buf_addz(&page, path);
+			rpc_add_query(&page, "cursor", next);
+		}
+		ff_json_destroy(doc);
+	}
+	if (!status) {
+		ff_buf_addz(&out, "],\"next\":null}\n");
+		status = client_print(&out);
+	}
+	ff_buf_finish(&out);
+	ff_buf_finish(&page);
+	return status;
+}
+
+int query_print_table(const char *job, const struct query_table *t)
+{
+	struct ff_buf path = {0};
+	rpc_add_job(&path, job);
+	ff_buf_addf(&path, "/%s", t->what);
+	if (t->attempt >= 0) {
+		add_number(&path, "attempt", t->attempt);
+	}
+	if (!t->json) {
+		rpc_add_query(&path, "format", "text");
+		add_number(&path, "width", client_width());
+		if (t->lines) {
+			add_number(&path, "lines", t->lines);
+		}
+	}
+	int status = t->json ? print_table_json(path.p) : print_table_text(path.p);
+	ff_buf_finish(&path);
+	return status;
+}
+
 int query_print_json(const char *path)
 {
 	struct rpc_answer a;

@@ -1,4 +1,5 @@
-/* query: what `why`, `events`, `logs` and `job end` share about asking for one job. */
+/* query: what `why`, `ranks`, `timeline`, `events`, `logs`, `explain` and `job end` share about
+ * asking for one job. */
 #pragma once
 
 #include "base/json.h"
@@ -11,5 +12,14 @@ int query_newest_failed(char **ret);
 int query_event(const char *job, const char *event, char **ret);
 /* Prints the verdict's screen as the daemon renders it; brief: only what fits a pager. */
 int query_print_screen(const char *job, int64_t attempt, bool brief);
+/* Prints a table of one attempt of a job ("ranks", "timeline") as the daemon renders it, or all its
+ * items as one JSON list. attempt -1: the verdict's own; lines 0: as many as it thinks fit. */
+struct query_table {
+	const char *what;
+	bool json;
+	int64_t attempt, lines;
+};
+
+int query_print_table(const char *job, const struct query_table *t);
 /* Prints JSON as it came, with a newline. */
 int query_print_json(const char *path);

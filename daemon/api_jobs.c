@@ -198,14 +198,6 @@ void api_jobs_one(struct request *r)
 
 /* ---- verdict */
 
-static bool is_true(const struct request *r, const char *name)
-{
-	char *text = request_query(r, name);
-	bool yes = text && strcmp(text, "0") != 0 && strcmp(text, "no") != 0;
-	free(text);
-	return yes;
-}
-
 /* As the screen, or as a report for a ticket (format=txt, md). False: as JSON. */
 static bool render_text(
 	const struct request *r, const struct ff_verdict *v, int64_t width, struct ff_buf *out)
@@ -224,9 +216,9 @@ static bool render_text(
 	ff_report_text(v,
 		&(struct ff_report_style){
 			.width = (unsigned)width,
-			.color = is_true(r, "color"),
+			.color = request_flag(r, "color"),
 			.now_us = clock_wall(),
-			.brief = is_true(r, "brief"),
+			.brief = request_flag(r, "brief"),
 		},
 		out);
 	return true;
@@ -251,7 +243,7 @@ void api_jobs_verdict(struct request *r)
 		ff_verdict_destroy(v);
 		return;
 	}
-	v->unfolded = is_true(r, "full");
+	v->unfolded = request_flag(r, "full");
 	r->version = run->version;
 	if (render_text(r, v, width, &out)) {
 		request_text(r, 200, &out);
@@ -261,70 +253,6 @@ void api_jobs_verdict(struct request *r)
 		request_json(r, 200, &out);
 	}
 	ff_verdict_destroy(v);
-}
-
-/* ---- ranks */
-
-static const char *heard_name(enum ff_heard heard)
-{
-	switch (heard) {
-	case FF_UNHEARD: return "unheard";
-	case FF_QUIET: return "quiet";
-	case FF_HEARD: return "heard";
-	case FF_SILENT: return "silent";
-	}
-	return NULL;
-}
-
-static void put_known(struct ff_jw *w, const char *key, int64_t v, int64_t none)
-{
-	if (v == none) {
-		ff_jw_knull(w, key);
-	} else {
-		ff_jw_kint(w, key, v);
-	}
-}
-
-static void put_rank(struct ff_jw *w, const struct ff_verdict *v, const struct ff_rank_status *s)
-{
-	const struct ff_rank_line *line = ff_timeline_rank(&v->timeline, s->rank);
-	ff_jw_open(w, '{');
-	ff_jw_kint(w, "rank", s->rank);
-	ff_jw_kstrz(w, "status", ff_status_name(s->status));
-	ff_jw_kstrz(w, "node", line ? line->node : NULL);
-	put_known(w, "local_rank", line ? line->local_rank : FF_UNKNOWN, FF_UNKNOWN);
-	ff_jw_kstrz(w, "heard", line ? heard_name(line->heard) : NULL);
-	put_known(w, "last_step", line ? line->last_step : FF_UNKNOWN, FF_UNKNOWN);
-	put_known(w, "exit_code", line ? line->exit_code : INT32_MIN, INT32_MIN);
-	ff_jw_kstrz(w, "fault", line && line->nfaults ? line->faults[0]->ev->fault : NULL);
-	ff_jw_kstrz(w, "event", line && line->nfaults ? line->faults[0]->id : NULL);
-	ff_jw_kint(w, "faults", line ? (int64_t)line->nfaults : 0);
-	ff_jw_close(w, '}');
-}
-
-void api_jobs_ranks(struct request *r)
-{
-	struct ff_run *run = request_run(r, 2, false);
-	int64_t limit, cursor;
-	char next[24] = "";
-	if (!run || !request_number(r, "limit", 1, PAGE_MAX, PAGE_MAX, &limit) ||
-		!request_number(r, "cursor", 0, INT32_MAX, 0, &cursor)) {
-		return;
-	}
-	struct ff_verdict *v = answer_judge(r->d, run, FF_UNKNOWN);
-	struct ff_buf out = {0};
-	struct ff_jw w;
-	request_list_open(&w, &out, "firstfault.ranks/1");
-	size_t i = (size_t)cursor;
-	for (; i < v->nranks && limit > 0; i++, limit--) {
-		put_rank(&w, v, &v->ranks[i]);
-	}
-	if (i < v->nranks) {
-		(void)snprintf(next, sizeof next, "%zu", i);
-	}
-	request_list_close(&w, *next ? next : NULL);
-	ff_verdict_destroy(v);
-	request_json(r, 200, &out);
 }
 
 /* ---- events */

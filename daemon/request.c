@@ -125,6 +125,22 @@ static void answer(struct request *r, unsigned status, const char *type, struct 
 	r->answered = true;
 }
 
+bool request_flag(const struct request *r, const char *name)
+{
+	char *text = request_query(r, name);
+	bool yes = text && strcmp(text, "0") != 0 && strcmp(text, "no") != 0;
+	free(text);
+	return yes;
+}
+
+bool request_wants_text(const struct request *r)
+{
+	char *format = request_query(r, "format");
+	bool text = format ? !strcmp(format, "text") : r->wants_text;
+	free(format);
+	return text;
+}
+
 void request_json(struct request *r, unsigned status, struct ff_buf *body)
 {
 	answer(r, status, "application/json", body);

@@ -61,6 +61,10 @@ char *request_query(const struct request *r, const char *name);
  * was answered. */
 bool request_number(
 	struct request *r, const char *name, int64_t min, int64_t max, int64_t def, int64_t *ret);
+/* The parameter is there and neither "0" nor "no". */
+bool request_flag(const struct request *r, const char *name);
+/* `format=text`, or without `format` an Accept of text/plain. */
+bool request_wants_text(const struct request *r);
 
 void request_json(struct request *r, unsigned status, struct ff_buf *body); /* takes the bytes */
 void request_text(struct request *r, unsigned status, struct ff_buf *body);

@@ -14,6 +14,7 @@ struct ff_report_style {
 	bool color;       /* ANSI colour */
 	ff_usec now_us;   /* for "38 min ago"; FF_TIME_NONE: left out */
 	bool brief; /* only what fits a pager: at most five lines */
+	unsigned lines;   /* of a table (report_ranks.h, report_timeline.h); 0: 60 */
 };
 
 enum ff_ticket { FF_TICKET_TEXT, FF_TICKET_MD };
@@ -24,6 +25,9 @@ void ff_report_json(const struct ff_verdict *v, struct ff_buf *out);
 /* Adds the screen. Log text is shown only behind `|`, with controls and bad bytes escaped. */
 void ff_report_text(const struct ff_verdict *v, const struct ff_report_style *style,
 		    struct ff_buf *out);
+/* The first line of all screens: job, ranks, nodes, state, run and attempt. */
+void ff_report_title(const struct ff_verdict *v, const struct ff_report_style *style,
+		     struct ff_buf *out);
 /* Adds the report for a ticket: what the screen says and what it has no room for, with the first
  * events. In Markdown log text stands in fences that it can't close. now_us: FF_TIME_NONE to leave
  * out how long ago it was. */

@@ -360,6 +360,13 @@ static void put_next(struct screen *s)
 	ff_buf_finish(&b);
 }
 
+void ff_report_title(
+	const struct ff_verdict *v, const struct ff_report_style *style, struct ff_buf *out)
+{
+	struct screen s = {v, style, out, style->width < 60 ? 60 : style->width, LINES, 0};
+	put_title(&s);
+}
+
 void ff_report_text(
 	const struct ff_verdict *v, const struct ff_report_style *style, struct ff_buf *out)
 {

@@ -124,6 +124,14 @@ void ff_timeline_finish(struct ff_timeline *t);
 /* The same events seen as another attempt. */
 void ff_timeline_attempt(struct ff_timeline *t, int32_t attempt);
 struct ff_rank_line *ff_timeline_rank(const struct ff_timeline *t, int32_t rank); /* or NULL */
+/* A lane of a rank: who prints it is known, and it has lines of the judged attempt. */
+struct ff_lane_ref {
+	int32_t rank;
+	const struct ff_stream *stream;
+	const struct ff_lane *lane;
+};
+/* All of them, by stream and lane; the caller frees the array. */
+struct ff_lane_ref *ff_timeline_lanes(const struct ff_timeline *t, size_t *ret_n);
 /* Which of two came first: by offset within a stream, else by comparable time, else can't tell. */
 enum ff_order ff_timeline_order(const struct ff_sighting *a, const struct ff_sighting *b);
 

@@ -25,16 +25,9 @@ ff_usec ff_timeline_cadence(const struct ff_lane *l)
 	return 0;
 }
 
-struct lane_ref {
-	int32_t rank;
-	const struct ff_stream *stream;
-	const struct ff_lane *lane;
-};
-
-/* Lanes of the attempt whose speaker is known. The caller frees the array. */
-static struct lane_ref *collect_lanes(const struct ff_timeline *t, size_t *ret_n)
+struct ff_lane_ref *ff_timeline_lanes(const struct ff_timeline *t, size_t *ret_n)
 {
-	struct lane_ref *refs = NULL;
+	struct ff_lane_ref *refs = NULL;
 	size_t n = 0, cap = 0;
 	for (size_t i = 0; i < t->nstreams; i++) {
 		const struct ff_stream *s = t->streams[i];
@@ -53,7 +46,7 @@ static struct lane_ref *collect_lanes(const struct ff_timeline *t, size_t *ret_n
 			}
 			int32_t r = ff_timeline_speaker(t, s, l->tag, t->attempt);
 			if (r != FF_UNKNOWN) {
-				*FF_ARR_ADD(refs, n, cap) = (struct lane_ref){r, s, l};
+				*FF_ARR_ADD(refs, n, cap) = (struct ff_lane_ref){r, s, l};
 			}
 		}
 	}
@@ -69,7 +62,7 @@ static void mark_rank(uint8_t *seen, const struct ff_timeline *t, int64_t rank)
 }
 
 /* The roster: all ranks of a known world, else those that anything speaks of. */
-static void make_roster(struct ff_timeline *t, const struct lane_ref *refs, size_t nrefs)
+static void make_roster(struct ff_timeline *t, const struct ff_lane_ref *refs, size_t nrefs)
 {
 	size_t room = t->world > 0 ? (size_t)t->world : FF_RANKS_MAX;
 	uint8_t *seen = ff_xcalloc(room, 1);
@@ -150,7 +143,7 @@ static bool holds_stderr(const struct ff_timeline *t, const struct ff_stream *s)
 	return ff_origin_is_stderr(&s->origin) || only == s;
 }
 
-static void add_lane(struct ff_timeline *t, const struct lane_ref *ref)
+static void add_lane(struct ff_timeline *t, const struct ff_lane_ref *ref)
 {
 	struct ff_rank_line *r = ff_timeline_rank(t, ref->rank);
 	const struct ff_lane *l = ref->lane;
@@ -316,7 +309,7 @@ static void add_faults(struct ff_timeline *t)
 }
 
 /* silent: a steady habit broke long before the others' last word (law 4). */
-static void find_silent(struct ff_timeline *t, const struct lane_ref *refs, size_t nrefs)
+static void find_silent(struct ff_timeline *t, const struct ff_lane_ref *refs, size_t nrefs)
 {
 	struct ff_when last = FF_WHEN_NONE;
 	for (size_t i = 0; i < t->nranks; i++) {
@@ -338,7 +331,7 @@ void ff_timeline_attempt(struct ff_timeline *t, int32_t attempt)
 {
 	size_t nrefs;
 	t->attempt = attempt;
-	struct lane_ref *refs = collect_lanes(t, &nrefs);
+	struct ff_lane_ref *refs = ff_timeline_lanes(t, &nrefs);
 	make_roster(t, refs, nrefs);
 	for (size_t i = 0; i < nrefs; i++) {
 		add_lane(t, &refs[i]);

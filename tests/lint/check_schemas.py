@@ -3,6 +3,7 @@
 
     check_schemas.py                     the schemas; tests/schema/*.good.jsonl and *.bad.jsonl; fixtures; catalogue
     check_schemas.py --verdict FILE...   these verdicts (an object or an array of them; - for standard input)
+    check_schemas.py --as NAME FILE...   these answers against schema/json/NAME.schema.json, and the order of their keys
 
 A verdict is also held against what a schema can't say: the order of keys and arrays, and that `events` has
 exactly the events that the verdict refers to. Exit status: 0 fine, 1 not, 77 skipped without python3-jsonschema.
@@ -147,6 +148,7 @@ def own_documents(schemas):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--verdict", nargs="+", metavar="FILE")
+    ap.add_argument("--as", nargs="+", metavar=("NAME", "FILE"), dest="answer")
     args = ap.parse_args()
     schemas = load_schemas()
     if args.verdict:
@@ -155,6 +157,12 @@ def main():
             doc = json.loads(sys.stdin.read() if name == "-" else pathlib.Path(name).read_text())
             for i, one in enumerate(doc if isinstance(doc, list) else [doc]):
                 found += [f"{name}[{i}]: {e}" for e in check_verdict(schemas["verdict"], one)]
+    elif args.answer:
+        name, *files = args.answer
+        validator = schemas[name]
+        for doc in (json.loads(sys.stdin.read() if f == "-" else pathlib.Path(f).read_text()) for f in files):
+            defs = validator.schema.get("$defs", {})
+            found = errors(validator, doc) or list(keys_in_order(validator.schema, doc, "", defs))
     else:
         found = list(own_documents(schemas))
     for line in found:

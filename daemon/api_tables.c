@@ -1,0 +1,76 @@
+#include "answer.h"
+#include "api.h"
+
+#include "clock.h"
+#include "core/report_ranks.h"
+#include "core/report_timeline.h"
+
+#define PAGE_MAX 10000 /* items of a list */
+#define LINES_MAX 100000
+#define WIDTH 100
+
+/* A table over one attempt: as text, or as a list of items. */
+struct table {
+	void (*text)(const struct ff_verdict *v, const struct ff_report_style *style,
+		struct ff_buf *out);
+	void (*json)(const struct ff_verdict *v, size_t from, size_t limit, struct ff_buf *out);
+};
+
+struct wish {
+	int64_t attempt, limit, cursor, width, lines;
+};
+
+static bool read_wish(struct request *r, struct wish *w)
+{
+	return request_number(r, "attempt", 0, INT32_MAX, FF_UNKNOWN, &w->attempt) &&
+		request_number(r, "limit", 1, PAGE_MAX, PAGE_MAX, &w->limit) &&
+		request_number(r, "cursor", 0, INT32_MAX, 0, &w->cursor) &&
+		request_number(r, "width", 20, 1000, WIDTH, &w->width) &&
+		request_number(r, "lines", 1, LINES_MAX, 0, &w->lines);
+}
+
+static void render(struct request *r, const struct table *t, const struct ff_verdict *v,
+	const struct wish *w)
+{
+	struct ff_buf out = {0};
+	if (!request_wants_text(r)) {
+		t->json(v, (size_t)w->cursor, (size_t)w->limit, &out);
+		ff_buf_addc(&out, '\n');
+		request_json(r, 200, &out);
+		return;
+	}
+	const struct ff_report_style style = {
+		.width = (unsigned)w->width,
+		.now_us = clock_wall(),
+		.lines = (unsigned)w->lines,
+	};
+	t->text(v, &style, &out);
+	request_text(r, 200, &out);
+}
+
+static void get_table(struct request *r, const struct table *t)
+{
+	struct wish w;
+	struct ff_run *run = request_run(r, 2, false);
+	if (!run || !read_wish(r, &w)) {
+		return;
+	}
+	struct ff_verdict *v = answer_judge(r->d, run, (int32_t)w.attempt);
+	if (w.attempt >= v->timeline.nattempts) {
+		request_problem(r, 404, "the run has no attempt %d, the last is %d",
+			(int)w.attempt, (int)v->timeline.nattempts - 1);
+	} else {
+		render(r, t, v, &w);
+	}
+	ff_verdict_destroy(v);
+}
+
+void api_tables_ranks(struct request *r)
+{
+	get_table(r, &(struct table){ff_report_ranks_text, ff_report_ranks_json});
+}
+
+void api_tables_timeline(struct request *r)
+{
+	get_table(r, &(struct table){ff_report_timeline_text, ff_report_timeline_json});
+}
