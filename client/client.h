@@ -27,7 +27,7 @@ struct client_command {
 };
 
 extern const struct client_command cmd_analyze, cmd_ship, cmd_why, cmd_jobs, cmd_events, cmd_logs,
-	cmd_job, cmd_report, cmd_status, cmd_ranks, cmd_timeline;
+	cmd_job, cmd_report, cmd_status, cmd_ranks, cmd_timeline, cmd_explain, cmd_catalog;
 
 /* Reads the options of a command; answers --help and --version itself. Returns the index of the
  * first argument that is no option; -1: the command is over, with *ret_status. */
@@ -47,6 +47,9 @@ int client_status(int code);
 int client_usage(const struct client_command *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The message for a catalogue that did not load: `path` is the user's own part, NULL if there is
+ * none. Returns the exit status. */
+int client_catalog_fail(int code, const char *path, const struct ff_err *err);
 /* All of b to standard output. CLIENT_OK or, with its message, CLIENT_IO. */
 int client_print(const struct ff_buf *b);
 /* Is standard output a terminal that wants colour? (NO_COLOR, TERM=dumb) */

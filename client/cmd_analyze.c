@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "core/report_ranks.h"
 #include "core/report_timeline.h"
+#include "feed/library.h"
 #include "feed/runs.h"
 #include "input.h"
 
@@ -13,7 +14,7 @@
 struct analyze {
 	bool json, brief, exit_status, ranks, timeline;
 	int64_t world, attempt, lines;
-	char *job, *report;
+	char *job, *report, *catalog;
 	enum ff_ticket form; /* of report */
 };
 
@@ -103,10 +104,9 @@ static int analyze(const struct analyze *a, char *const *paths, size_t n)
 	struct ff_runs runs;
 	struct ff_buf out = {0};
 	struct input_result in = {0};
-	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256,
-				&catalog, &err);
+	int r = ff_library_open(a->catalog, &catalog, &err);
 	if (r < 0) {
-		return client_fail(CLIENT_INTERNAL, err.text, NULL);
+		return client_catalog_fail(r, a->catalog, &err);
 	}
 	ff_runs_init(&runs, catalog);
 	int status = input_read(&runs, paths, n, &(struct input_options){.job = a->job}, &in);
@@ -150,6 +150,9 @@ static int run(const struct client_command *self, int argc, char **argv)
 			"show the events in order instead, with error bars (see `timeline`)", 0, 0},
 		{"lines", 0, FF_OPTION_INT, &a.lines, "N",
 			"with --ranks or --timeline: at most so many lines (60)", 8, 100000},
+		{"catalog", 0, FF_OPTION_TEXT, &a.catalog, "PATH",
+			"a folder of own signatures (or one file), besides those built in", 1,
+			4096},
 		{"exit-status", 0, FF_OPTION_FLAG, &a.exit_status, NULL,
 			"make the verdict the exit status", 0, 0},
 	};

@@ -12,7 +12,7 @@
 
 static const struct client_command *const commands[] = {
 	&cmd_analyze, &cmd_ship, &cmd_why, &cmd_ranks, &cmd_timeline, &cmd_jobs, &cmd_events,
-	&cmd_logs, &cmd_report, &cmd_job, &cmd_status,
+	&cmd_logs, &cmd_report, &cmd_explain, &cmd_catalog, &cmd_job, &cmd_status,
 };
 
 #define NCOMMANDS (sizeof commands / sizeof *commands)
@@ -91,6 +91,16 @@ int client_usage(const struct client_command *c, const char *fmt, ...)
 	ff_buf_finish(&b);
 	ff_buf_finish(&hint);
 	return CLIENT_USAGE;
+}
+
+int client_catalog_fail(int code, const char *path, const struct ff_err *err)
+{
+	bool wrong = code == FF_EJSON || code == FF_ESCHEMA || code == FF_EREGEX;
+	if (!path) {
+		return client_fail(CLIENT_INTERNAL, err->text, NULL);
+	}
+	return client_fail(wrong ? CLIENT_INPUT : client_status(code), err->text,
+		wrong ? "firstfault catalog check PATH says all that is wrong" : NULL);
 }
 
 /* ---- the screen */

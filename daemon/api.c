@@ -103,6 +103,8 @@ static const struct route {
 	{REQUEST_GET, {"v1", "jobs", "*", "timeline"}, api_tables_timeline},
 	{REQUEST_GET, {"v1", "jobs", "*", "events"}, api_jobs_events},
 	{REQUEST_GET, {"v1", "jobs", "*", "logs"}, api_logs_get},
+	{REQUEST_GET, {"v1", "faults"}, api_faults_list},
+	{REQUEST_GET, {"v1", "faults", "*"}, api_faults_one},
 	{REQUEST_POST, {"v1", "jobs", "*", "start"}, api_post_start},
 	{REQUEST_POST, {"v1", "jobs", "*", "end"}, api_post_end},
 };

@@ -25,6 +25,8 @@ void api_jobs_verdict(struct request *r);
 void api_jobs_events(struct request *r);
 void api_tables_ranks(struct request *r);
 void api_tables_timeline(struct request *r);
+void api_faults_list(struct request *r);
+void api_faults_one(struct request *r);
 void api_logs_get(struct request *r);
 /* The request goes while a thread reads for it. */
 void api_logs_orphan(struct request *r);

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "feed/library.h"
 #include "feed/path.h"
 #include "feed/runs.h"
 #include "shell/addr.h"
@@ -12,7 +13,7 @@
 #define FILE_MAX (1024u * 1024u)
 #define PATH_BYTES 4096
 
-enum { FILE_OPTIONS = 8, OPTIONS = 13 }; /* the first eight are keys of the file too */
+enum { FILE_OPTIONS = 9, OPTIONS = 14 }; /* the first nine are keys of the file too */
 
 static void fill_table(struct config *c, struct ff_option t[OPTIONS])
 {
@@ -34,6 +35,8 @@ static void fill_table(struct config *c, struct ff_option t[OPTIONS])
 		{"token-file", 0, FF_OPTION_TEXT, &c->token_file, "PATH",
 			"who may speak over TCP: lines `TOKEN OWNER [admin]`, mode 0600", 1,
 			PATH_BYTES},
+		{"catalog", 0, FF_OPTION_TEXT, &c->catalog, "DIR",
+			"folder of own signatures, besides those built in", 1, PATH_BYTES},
 		{"allow-open-tcp", 0, FF_OPTION_FLAG, &c->allow_open_tcp, NULL,
 			"let everybody speak over TCP (for a demonstration on one machine)", 0, 0},
 		{"config", 0, FF_OPTION_TEXT, &c->file, "FILE",
@@ -188,6 +191,15 @@ static int check_tail(const struct config *c, struct ff_err *err)
 	return 0;
 }
 
+static int check_catalog(const struct config *c, struct ff_err *err)
+{
+	struct ff_catalog *catalog = NULL;
+	struct ff_err why = {0};
+	int r = c->catalog ? ff_library_open(c->catalog, &catalog, &why) : 0;
+	ff_catalog_destroy(catalog);
+	return r < 0 ? ff_err_set(err, FF_EUSAGE, "catalog: %s", why.text) : 0;
+}
+
 static int check(const struct config *c, struct ff_err *err)
 {
 	int r = check_socket(c->ingest_socket, "ingest-socket", err);
@@ -203,6 +215,9 @@ static int check(const struct config *c, struct ff_err *err)
 	}
 	if (r == 0) {
 		r = check_tail(c, err);
+	}
+	if (r == 0) {
+		r = check_catalog(c, err);
 	}
 	if (r == 0 && c->default_job) {
 		r = ff_runs_check_name(ff_str_z(c->default_job), "job id", err) < 0 ? FF_EUSAGE : 0;

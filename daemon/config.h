@@ -15,6 +15,7 @@ struct config {
 	struct ff_option_list tail;   /* patterns (feed/path.h) */
 	char *default_job;            /* NULL */
 	char *token_file;             /* NULL */
+	char *catalog;                /* folder of own signatures; NULL */
 	bool allow_open_tcp;
 	/* flags only */
 	char *file;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "config.h"
+#include "feed/library.h"
 #include "feed/runs.h"
 
 #include <uv.h>
@@ -49,7 +50,9 @@ struct api;
 struct daemon {
 	uv_loop_t loop;
 	const struct config *config;
+	struct ff_library own; /* the folder `catalog`, as it was read */
 	struct ff_catalog *catalog;
+	struct ff_pages pages; /* of both; made when somebody first asks */
 	struct ff_runs runs;
 	struct ledger *ledger;
 	struct store *store;

@@ -1,7 +1,6 @@
 #include "daemon.h"
 
 #include "api.h"
-#include "base/embed.h"
 #include "clock.h"
 #include "ledger.h"
 #include "server.h"
@@ -237,12 +236,13 @@ static int run(const struct config *config)
 		ff_log_error("main", "%s", err.text);
 		return EXIT_IO;
 	}
-	int r = ff_catalog_load(ff_catalog_files, ff_catalog_files_count, ff_catalog_files_sha256,
-		&d->catalog, &err);
+	int r = config->catalog ? ff_library_read(&d->own, config->catalog, &err) : 0;
+	r = r ? r : ff_library_load(&d->own, &d->catalog, &err);
 	if (r < 0) {
 		ff_log_error("main", "%s", err.text);
+		ff_library_finish(&d->own);
 		close(p.lock);
-		return EXIT_INTERNAL;
+		return config->catalog ? EXIT_IO : EXIT_INTERNAL; /* it was good a moment ago */
 	}
 	ff_runs_init(&d->runs, d->catalog);
 	uv_loop_init(&d->loop);
@@ -258,6 +258,8 @@ static int run(const struct config *config)
 	destroy_parts(&p);
 	ff_runs_finish(&d->runs);
 	ff_catalog_destroy(d->catalog);
+	ff_pages_finish(&d->pages);
+	ff_library_finish(&d->own);
 	close(p.lock);
 	if (busy) {
 		ff_log_error("main", "the loop ended with open handles");

@@ -106,6 +106,18 @@ static void put_listeners(const struct daemon *d, struct ff_jw *w)
 	ff_jw_close(w, '}');
 }
 
+/* The hash of what was compiled in, then that of the folder `catalog`. */
+static void put_catalog(const struct daemon *d, struct ff_jw *w)
+{
+	const char *const *hash = ff_catalog_hashes(d->catalog);
+	ff_jw_key(w, "catalog");
+	ff_jw_open(w, '[');
+	for (; *hash; hash++) {
+		ff_jw_strz(w, *hash);
+	}
+	ff_jw_close(w, ']');
+}
+
 void status_render(struct daemon *d, struct ff_buf *out)
 {
 	struct ff_jw w;
@@ -119,7 +131,7 @@ void status_render(struct daemon *d, struct ff_buf *out)
 	ff_jw_ktime(&w, "now", clock_wall());
 	ff_jw_kbool(&w, "ready", d->ready);
 	ff_jw_kstrz(&w, "state", d->config->state);
-	ff_jw_kstrz(&w, "catalog", ff_catalog_hash(d->catalog));
+	put_catalog(d, &w);
 	put_listeners(d, &w);
 	put_runs(d, &w);
 	put_store(d, &w);

@@ -13,6 +13,7 @@
 
 #define LITERAL_LEAST 4u
 #define LITERAL_MOST 255u
+#define ORIGINS 4 /* besides the first */
 
 /* What is known of one fault id. */
 struct fault {
@@ -28,7 +29,8 @@ struct ff_catalog {
 	pcre2_compile_context *ctx;
 	struct ff_map faults; /* id -> struct fault, of the arena */
 	struct ff_scan *scan;
-	const char *hash;
+	const char *hashes[ORIGINS + 2]; /* the first is set last; NULL-terminated */
+	size_t nalso;
 };
 
 /* ---- life */
@@ -395,27 +397,70 @@ static int add_entry(struct ff_catalog *c, const struct ff_json_node *obj, struc
 	return r;
 }
 
-int ff_catalog_add(struct ff_catalog *c, const char *file, struct ff_str json, struct ff_err *err)
+static int parse_document(
+	const char *file, struct ff_str json, struct ff_json **ret, struct ff_err *err)
 {
 	struct ff_err why = {0};
-	assert(!c->scan);
-	struct ff_json *doc = ff_json_parse(json, &why);
-	if (!doc) {
+	*ret = ff_json_parse(json, &why);
+	if (!*ret) {
 		return ff_err_set(err, FF_EJSON, "%s: %s", file, why.text);
 	}
-	const struct ff_json_node *root = ff_json_root(doc);
-	struct place at = {.file = file, .err = err};
-	int r = 0;
-	if (!ff_json_is_array(root)) {
-		r = ff_err_set(err, FF_ESCHEMA, "%s: not an array of entries", file);
+	if (!ff_json_is_array(ff_json_root(*ret))) {
+		ff_json_destroy(*ret);
+		return ff_err_set(err, FF_ESCHEMA, "%s: not an array of entries", file);
 	}
-	for (const struct ff_json_node *v = ff_json_first(root); v && !r; v = ff_json_next(v)) {
+	return 0;
+}
+
+int ff_catalog_add(struct ff_catalog *c, const char *file, struct ff_str json, struct ff_err *err)
+{
+	struct place at = {.file = file, .err = err};
+	struct ff_json *doc;
+	assert(!c->scan);
+	int r = parse_document(file, json, &doc, err);
+	if (r) {
+		return r;
+	}
+	const struct ff_json_node *v = ff_json_first(ff_json_root(doc));
+	for (; v && !r; v = ff_json_next(v)) {
 		at.entry++;
 		at.id = NULL;
 		r = add_entry(c, v, &at);
 	}
 	ff_json_destroy(doc);
 	return r;
+}
+
+size_t ff_catalog_add_each(struct ff_catalog *c, const char *file, struct ff_str json,
+	ff_catalog_bad_fn *fn, void *ud)
+{
+	struct ff_err err = {0};
+	struct place at = {.file = file, .err = &err};
+	struct ff_json *doc;
+	size_t wrong = 0;
+	assert(!c->scan);
+	if (parse_document(file, json, &doc, &err)) {
+		fn(ud, &err);
+		return 1;
+	}
+	for (const struct ff_json_node *v = ff_json_first(ff_json_root(doc)); v;
+		v = ff_json_next(v)) {
+		at.entry++;
+		at.id = NULL;
+		if (add_entry(c, v, &at)) {
+			fn(ud, &err);
+			err = (struct ff_err){0};
+			wrong++;
+		}
+	}
+	ff_json_destroy(doc);
+	return wrong;
+}
+
+void ff_catalog_also(struct ff_catalog *c, const char *sha256)
+{
+	assert(!c->scan && c->nalso < ORIGINS);
+	c->hashes[++c->nalso] = ff_arena_fmt(&c->arena, "sha256:%s", sha256);
 }
 
 int ff_catalog_seal(struct ff_catalog *c, const char *sha256, struct ff_err *err)
@@ -432,7 +477,7 @@ int ff_catalog_seal(struct ff_catalog *c, const char *sha256, struct ff_err *err
 		ff_scan_add(c->scan, ff_record_openers[i], (uint32_t)(c->ntexts + i));
 	}
 	ff_scan_seal(c->scan);
-	c->hash = ff_arena_fmt(&c->arena, "sha256:%s", sha256);
+	c->hashes[0] = ff_arena_fmt(&c->arena, "sha256:%s", sha256);
 	return 0;
 }
 
@@ -484,7 +529,7 @@ const struct ff_signature *ff_catalog_find(const struct ff_catalog *c, const cha
 	return f->general ? f->general : f->first_with_cause ? f->first_with_cause : f->first;
 }
 
-const char *ff_catalog_hash(const struct ff_catalog *c)
+const char *const *ff_catalog_hashes(const struct ff_catalog *c)
 {
-	return c->hash;
+	return c->hashes;
 }

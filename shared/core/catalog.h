@@ -56,6 +56,13 @@ void ff_catalog_destroy(struct ff_catalog *c);
 /* Adds one document: an array of entries. Returns 0, or FF_EJSON, FF_ESCHEMA, FF_EREGEX with file
  * and entry in err; the catalogue is then good for nothing but destroy. */
 int ff_catalog_add(struct ff_catalog *c, const char *file, struct ff_str json, struct ff_err *err);
+/* The same, but an entry that is wrong is told to fn and left out. Returns how many were; a
+ * document that is no array of entries counts as one. */
+typedef void ff_catalog_bad_fn(void *ud, const struct ff_err *err);
+size_t ff_catalog_add_each(struct ff_catalog *c, const char *file, struct ff_str json,
+			   ff_catalog_bad_fn *fn, void *ud);
+/* Documents of another origin are in it too (a user's own): their hash stands behind the first. */
+void ff_catalog_also(struct ff_catalog *c, const char *sha256);
 /* No more documents: builds the scanner. sha256 (hex digits) becomes the catalogue's name. */
 int ff_catalog_seal(struct ff_catalog *c, const char *sha256, struct ff_err *err);
 /* create + add of each + seal. Returns 0 and *ret, or what add returned. */
@@ -75,4 +82,5 @@ bool ff_catalog_is_opener(const struct ff_catalog *c, uint32_t id);
 /* What a fault id means where no text says more: its generic primary signature, else the first with
  * a cause, else the first; NULL if the id is unknown. */
 const struct ff_signature *ff_catalog_find(const struct ff_catalog *c, const char *fault);
-const char *ff_catalog_hash(const struct ff_catalog *c); /* "sha256:..." */
+/* "sha256:..." of seal, then those of ff_catalog_also in their order; NULL-terminated. */
+const char *const *ff_catalog_hashes(const struct ff_catalog *c);

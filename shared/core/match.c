@@ -148,6 +148,13 @@ static bool match(struct ff_matcher *m, const struct ff_text *t, struct ff_str s
 	return r > 0;
 }
 
+int ff_matcher_try(struct ff_matcher *m, const struct ff_text *t, struct ff_str subject)
+{
+	unsigned before = m->limited;
+	bool holds = match(m, t, subject);
+	return m->limited != before ? -1 : holds;
+}
+
 /* What the last match captured; false for a group that took no part or holds no such value. */
 static bool captured(
 	struct ff_matcher *m, struct ff_str subject, const struct ff_group *g, struct ff_str *ret)

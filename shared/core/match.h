@@ -45,6 +45,8 @@ void ff_matcher_destroy(struct ff_matcher *m);
  * hit is borrowed during the call. Returns how many patterns reached their match limit. */
 typedef void ff_hit_fn(void *ud, const struct ff_record *rec, struct ff_hit *hit);
 unsigned ff_matcher_run(struct ff_matcher *m, const struct ff_record *rec, ff_hit_fn *fn, void *ud);
+/* Does this text hold on the subject, whatever other texts do? 1, 0; -1: it reached the limit. */
+int ff_matcher_try(struct ff_matcher *m, const struct ff_text *t, struct ff_str subject);
 /* Does one of these texts hold on the entry as a record of its own? Cheaper than to make one. */
 bool ff_matcher_holds(struct ff_matcher *m, struct ff_str entry, const uint32_t *marks,
 		      size_t nmarks);

@@ -432,7 +432,6 @@ static void put_clock(struct ff_jw *w, const struct ff_verdict *v)
 void ff_report_json(const struct ff_verdict *v, struct ff_buf *out)
 {
 	struct ff_jw jw, *w = &jw;
-	const char *catalog[] = {v->catalog, NULL};
 	ff_jw_init(w, out);
 	ff_jw_open(w, '{');
 	ff_jw_kstrz(w, "schema", "firstfault.verdict/1");
@@ -467,6 +466,6 @@ void ff_report_json(const struct ff_verdict *v, struct ff_buf *out)
 	ff_jw_close(w, ']');
 	put_clock(w, v);
 	ff_jw_kstrz(w, "program", "firstfault " FF_VERSION);
-	put_list(w, "catalog", catalog);
+	put_list(w, "catalog", v->catalog);
 	ff_jw_close(w, '}');
 }

@@ -1,5 +1,5 @@
-/* report_screen: tables, quoted lines and paragraphs for a terminal. What comes from logs is hostile
- * (law 11): every byte goes through ff_report_put().
+/* report_screen: tables, quoted lines and paragraphs for a terminal. What comes from logs is
+ * hostile (law 11): every byte goes through ff_report_put().
  *
  * Widths are columns as report_own.h counts them. Nothing fails.
  */

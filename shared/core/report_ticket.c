@@ -460,6 +460,9 @@ void ff_report_ticket(
 	put_clocks(&t);
 	put_attempts(&t);
 	put_heading(&t, "Made by");
-	ff_buf_addf(&b, "firstfault %s, catalogue %s", FF_VERSION, v->catalog);
+	ff_buf_addf(&b, "firstfault %s, catalogue", FF_VERSION);
+	for (size_t i = 0; v->catalog[i]; i++) {
+		ff_buf_addf(&b, "%s %s", i ? "," : "", v->catalog[i]);
+	}
 	put_item(&t, &b);
 }

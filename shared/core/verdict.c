@@ -1008,7 +1008,7 @@ struct ff_verdict *ff_verdict_create(const struct ff_facts *facts, struct ff_str
 	v->confidence = m.f.confidence;
 	v->candidates = m.f.candidates;
 	v->ncandidates = m.f.ncandidates;
-	v->catalog = ff_catalog_hash(digest->catalog);
+	v->catalog = ff_catalog_hashes(digest->catalog);
 	v->clock = v->timeline.clocks;
 	fill_fault(&m);
 	fill_initiating(&m);

@@ -120,7 +120,7 @@ struct ff_verdict {
 	const struct ff_sighting **events; /* those referred to, in 6.5's order */
 	size_t nevents;
 	struct ff_clocks clock;
-	const char *catalog; /* "sha256:..." */
+	const char *const *catalog; /* "sha256:...", NULL-terminated; of the catalogue */
 	bool unfolded;       /* report each rank by itself, however many (?full=1): the caller's */
 	struct ff_timeline timeline; /* what it was made from; owns provisional events */
 };

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """ranks, timeline, explain and catalog: with a daemon, with files, and what they say of bad words."""
+import hashlib
 import json
 import pathlib
 import subprocess
@@ -95,6 +96,187 @@ def test_pages(t):
     daemon.stop()
 
 
+ENTRY = {
+    "id": "own-fault", "title": "A fault of one's own", "category": "own", "role": "primary", "domain": "user",
+    "match": [{"literal": "flux capacitor", "pattern": "flux capacitor (?<device>\\w+) is empty"}],
+    "cause": "Nobody refilled it.", "fix": ["Refill it."], "verify": [{"run": "fluxctl level", "expect": "more than 0"}],
+    "examples": ["RuntimeError: flux capacitor F7 is empty"], "counterexamples": ["refill a flux capacitor before it is empty"],
+    "see_also": ["cuda-oom"],
+}
+
+
+def own_folder(t, name, *entries):
+    folder = t.folder / name
+    folder.mkdir()
+    (folder / "own.json").write_text(json.dumps(entries))
+    return folder
+
+
+def changed(**more):
+    return {k: v for k, v in {**ENTRY, **more}.items() if v is not None}
+
+
+def text_of(**more):
+    return [{**ENTRY["match"][0], **more}]
+
+
+def test_explain_a_fault(t):
+    page = valid(t, "fault", t.json("explain", "cuda-oom", "--json"))
+    t.same(page["id"], "cuda-oom", "id")
+    text = t.run("explain", "cuda-oom").stdout.decode()
+    for word in (page["title"], "CAUSE", "FIX", "VERIFY", "expect ", "LOOKS   | "):
+        t.check(word in text, f"{word} in: {text}")
+    for line in text.splitlines():
+        t.check(len(line) <= 100, f"columns: {line}")
+    said = t.run("explain", "cuda-om", status=(65,)).stderr.decode()
+    t.check("cuda-oom" in said and len(said.splitlines()) == 2, f"nearest id: {said}")
+    t.run("explain", "zzzzzz", status=(65,))
+    t.run("explain", status=(64,))
+    # every id that is listed has a page
+    ids = {x["id"] for x in valid(t, "entries", t.json("catalog", "list", "--json"))["items"]}
+    for one in t.rng.sample(sorted(ids), 8):
+        t.same(t.json("explain", one, "--json")["id"], one, "page")
+
+
+def test_explain_an_event(t):
+    daemon = t.start()
+    env = daemon.env
+    r = next(x for x in replay.cases(True) if x.meta["truth"]["verdict"] == "rank" and json.loads(x.analyze(t))["verdict"] == "rank")
+    feed = Feed(daemon, r, "one").start()
+    feed.send()
+    feed.finish()
+    event = json.loads(r.analyze(t))["initiating"][0]["event"]
+    first = valid(t, "explain", t.json("explain", "first", "--job", r.job, "--json", env=env))
+    t.same(first["event"]["id"], event, "first: the event of the initiating rank")
+    t.same(first["fault"]["id"], first["event"]["fault"], "its page")
+    t.same(t.json("explain", "first", "--json", env=env), first, "without --job: the newest failed one")
+    for word in (first["event"]["number"], event):
+        t.same(t.json("explain", word, "--job", r.job, "--json", env=env), first, f"event as {word}")
+    text = t.run("explain", "first", "--job", r.job, env=env).stdout.decode()
+    line = first["event"]["text"].splitlines()[0][:60]
+    t.check(any(x.startswith("TEXT    | ") and line in x for x in text.splitlines()), f"its text: {text}")
+    t.check(first["fault"]["title"] in text, f"its page: {text}")
+    for word in ("no-such@1", 99999):
+        t.run("explain", word, "--job", r.job, env=env, status=(65,))
+    t.run("explain", "first", "--job", "nobody", env=env, status=(65,))
+    daemon.stop()
+
+
+def test_hostile_event(t):
+    """What a log says cannot leave its line, whatever asks for it."""
+    evil = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB \x1b[2J\x9b1m\u202e gnp"
+    daemon = t.start()
+    t.run("ship", "--job", "evil", "--rank", 0, write(t, "evil.log", evil), env=daemon.env)
+    daemon.api.end("evil", exit_code=1)
+    for words in (["explain", "first", "--job", "evil"], ["ranks", "evil"], ["timeline", "evil"]):
+        out = t.run(*words, env=daemon.env).stdout.decode()
+        t.check(all(c.isprintable() for c in out.replace("\n", "")), f"{words}: {out!r}")
+        t.check(all("CUDA out of memory. Tried" not in x.split("|", 1)[0] for x in out.splitlines()), f"{words}: behind a bar: {out}")
+        t.check("\\x1b[2J" in out, f"{words}: {out}")
+    daemon.stop()
+
+
+def write(t, name, text):
+    path = t.folder / name
+    path.write_text(text + "\n")
+    return path
+
+
+def test_catalog_list_and_search(t):
+    whole = t.json("catalog", "list", "--json")["items"]
+    some = t.json("catalog", "list", "--category", "memory", "--role", "primary", "--json")["items"]
+    t.same(some, [x for x in whole if x["category"] == "memory" and x["role"] == "primary"], "filters")
+    t.check(some and len(some) < len(whole), "some of them")
+    rows = t.run("catalog", "list").stdout.decode().splitlines()
+    t.same(len(rows), len(whole) + 1, "a line each")
+    t.check(all(len(x) <= 100 for x in rows), "columns")
+    found = valid(t, "entries", t.json("catalog", "search", "CUDA", "out of", "memory", "--json"))["items"]
+    t.same(found[0]["id"], "cuda-oom", "what a line says finds it")
+    t.same(t.json("catalog", "search", "cuda-oom", "--json")["items"][0]["id"], "cuda-oom", "its id finds it")
+    t.check(b"nothing" in t.run("catalog", "search", "zzzzzz").stdout, "nothing found")
+    for words in (["catalog"], ["catalog", "search"], ["catalog", "list", "x"], ["catalog", "frobnicate"], ["catalog", "list", "--role", "x"]):
+        t.run(*words, status=(64,))
+
+
+def test_catalog_check(t):
+    """Each rule of a signature, by a folder that breaks it."""
+    t.check(b" 0 defects" in t.run("catalog", "check").stdout, "what is built in")
+    t.check(b" 0 defects" in t.run("catalog", "check", own_folder(t, "good", ENTRY)).stdout, "a good one")
+    stolen = t.json("explain", "cuda-oom", "--json")["entries"][0]
+    literal = stolen["match"][0]["literal"]
+    bad = {
+        "unknown-field": (changed(match=text_of(pattern="flux capacitor (?<colour>\\w+) is empty")), "group \"colour\" is no field"),
+        "unknown-key": (changed(weight=1), "unknown key \"weight\""),
+        "no-match": (changed(examples=["flux capacitor F7 is full"]), "no text of it holds on the example"),
+        "no-example": (changed(examples=None), "has no example"),
+        "rival": (changed(match=text_of(literal=literal, pattern=literal), examples=[f"{literal}6.00 GiB"], counterexamples=None), "both hold"),
+        "counterexample": (changed(counterexamples=["a flux capacitor F7 is empty"]), "holds on the counterexample"),
+        "pattern": (changed(match=text_of(pattern="flux capacitor (")), "at byte "),
+        "id": (changed(id="Own"), "\"id\" has other bytes"),
+    }
+    for name, (entry, says) in bad.items():
+        folder = own_folder(t, name, ENTRY, entry) if name == "id" else own_folder(t, name, entry)
+        out = t.run("catalog", "check", folder, status=(65,)).stdout.decode()
+        t.check(says in out and f"{folder}/own.json: entry " in out, f"{name}: {out}")
+    broken = t.folder / "broken.json"
+    broken.write_text('[\n {"id": }\n]')
+    out = t.run("catalog", "check", broken, status=(65,)).stdout.decode()
+    t.check("broken.json" in out and "line 2" in out, f"bad JSON: {out}")
+    two = own_folder(t, "two", changed(id="Bad"), changed(role="main"))
+    out = t.run("catalog", "check", two, status=(65,)).stdout.decode()
+    t.check("entry 1" in out and "entry 2" in out and "2 defects" in out, f"all of them at once: {out}")
+    empty = t.folder / "empty"
+    empty.mkdir()
+    t.run("catalog", "check", empty, status=(65,))
+    t.run("catalog", "check", t.folder / "none", status=(74,))
+
+
+def test_own_signatures(t):
+    """A folder of one's own: offline, for every command, and in the daemon."""
+    folder = own_folder(t, "own", ENTRY)
+    log = write(t, "a.log", "step 1\nTraceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n" + ENTRY["examples"][0])
+    plain = t.json("analyze", "--json", log)
+    own = t.json("analyze", "--json", "--catalog", folder, log)
+    t.check(plain["fault"]["id"] != "own-fault", "without it the fault is unknown")
+    t.same((own["fault"]["id"], own["cause"], own["events"][0]["fields"].get("device")), ("own-fault", ENTRY["cause"], "F7"), "with it")
+    t.same((len(plain["catalog"]), len(own["catalog"]), own["catalog"][0]), (1, 2, plain["catalog"][0]), "hashes of both")
+    t.same(own["catalog"][1], "sha256:" + hashlib.sha256((folder / "own.json").read_bytes()).hexdigest(), "its hash")
+    t.same(t.json("explain", "own-fault", "--catalog", folder, "--json")["entries"], [ENTRY], "its page")
+    t.run("explain", "own-fault", status=(65,))
+    t.check(b"own-fault" in t.run("catalog", "list", "--catalog", folder).stdout, "listed")
+    t.same(t.json("catalog", "search", "refilled", "--catalog", folder, "--json")["items"][0]["id"], "own-fault", "found")
+    bad = own_folder(t, "bad", changed(role="main"))
+    t.run("analyze", "--catalog", bad, log, status=(65,))
+    t.run("explain", "cuda-oom", "--catalog", bad)  # reading a page judges nothing
+
+    daemon = t.start(options=[("catalog", folder)])
+    t.run("ship", "--job", "j", log, env=daemon.env)
+    daemon.api.end("j", exit_code=1)
+    verdict = t.json("why", "j", "--json", env=daemon.env)
+    t.same((verdict["fault"]["id"], verdict["catalog"]), ("own-fault", own["catalog"]), "why")
+    t.same(daemon.status()["catalog"], own["catalog"], "status")
+    t.same(t.json("explain", "first", "--job", "j", "--json", env=daemon.env)["fault"]["entries"], [ENTRY], "explain of an event")
+    t.same(valid(t, "fault", daemon.api.get("/v1/faults/own-fault").json())["entries"], [ENTRY], "/v1/faults/ID")
+    faults = valid(t, "entries", daemon.api.get("/v1/faults").json())["items"]
+    t.check({"own-fault", "cuda-oom"} <= {x["id"] for x in faults}, "/v1/faults")
+    t.same({x["category"] for x in daemon.api.get("/v1/faults?category=own").json()["items"]}, {"own"}, "/v1/faults?category=")
+    missing = daemon.api.get("/v1/faults/own-faul", ok=(404,)).json()
+    t.check("own-fault" in missing["detail"], f"nearest: {missing}")
+    daemon.stop()
+    done = subprocess.run([t.daemon, "--check-config", "--catalog", bad, "--state", t.folder / "s"], capture_output=True, env=daemon.env)
+    t.same((done.returncode, b"role" in done.stderr), (64, True), f"--check-config of a bad one: {done.stderr}")
+
+
+def test_help(t):
+    overview = t.run("--help").stdout.decode()
+    for command in ("ranks", "timeline", "explain", "catalog"):
+        t.check(f"\n  {command} " in overview, f"{command} in --help")
+        text = t.run(command, "--help").stdout.decode()
+        for head in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "EXIT STATUS"):
+            t.check(f"{head}\n" in text, f"{command} --help: {head}")
+        t.check(all(len(x) <= 100 for x in text.splitlines()), f"{command} --help: columns")
+
+
 def test_bad_words(t):
     daemon = t.start()
     for words, status in ((["ranks"], 64), (["ranks", "a", "b"], 64), (["timeline"], 64), (["ranks", "nobody"], 65), (["timeline", "nobody"], 65),
@@ -105,4 +287,5 @@ def test_bad_words(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_tables_of_a_job, test_lines_and_bytes, test_pages, test_bad_words)
+    trial.main(__doc__, test_tables_of_a_job, test_lines_and_bytes, test_pages, test_explain_a_fault, test_explain_an_event, test_hostile_event,
+               test_catalog_list_and_search, test_catalog_check, test_own_signatures, test_help, test_bad_words)

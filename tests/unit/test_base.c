@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mask.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "base/str.h"
 #include "base/usec.h"
 
@@ -114,6 +115,47 @@ START_TEST(test_str_int)
 	int64_t v = 42;
 	ck_assert_int_eq(ff_str_int(ff_str_z(int_rows[_i].text), &v), int_rows[_i].good);
 	ck_assert_int_eq(v, int_rows[_i].good ? int_rows[_i].value : 42);
+}
+END_TEST
+
+/* Lengths around a block, where padding changes; the bytes are all 'a'. */
+static const struct {
+	size_t n;
+	const char *hex;
+} sha256_rows[] = {
+	{0,
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+	{55,
+		"9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+	{56,
+		"b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"},
+	{63,
+		"7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34"},
+	{64,
+		"ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+	{119,
+		"31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb"},
+	{120,
+		"2f3d335432c70b580af0e8e1b3674a7c020d683aa5f73aaaedfdc55af904c21c"},
+	{1000000,
+		"cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+};
+
+START_TEST(test_sha256)
+{
+	char hex[FF_SHA256_HEX], *text = ff_xcalloc(sha256_rows[_i].n + 1, 1);
+	struct ff_sha256 s;
+	memset(text, 'a', sha256_rows[_i].n);
+	for (size_t piece = 1; piece <= 130; piece += 43) {
+		ff_sha256_init(&s);
+		for (size_t at = 0; at < sha256_rows[_i].n; at += piece) {
+			size_t left = sha256_rows[_i].n - at;
+			ff_sha256_add(&s, text + at, left < piece ? left : piece);
+		}
+		ff_sha256_hex(&s, hex);
+		ck_assert_str_eq(hex, sha256_rows[_i].hex);
+	}
+	free(text);
 }
 END_TEST
 
@@ -923,6 +965,7 @@ int main(void)
 	tcase_add_test(tc, test_str_compare);
 	tcase_add_test(tc, test_str_find);
 	LOOP(tc, test_str_int, int_rows);
+	LOOP(tc, test_sha256, sha256_rows);
 	tcase_add_test(tc, test_str_digits);
 	tcase_add_test(tc, test_buf);
 	tcase_add_test(tc, test_arena);

@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "core/catalog.h"
 
 #include <check.h>
@@ -168,8 +169,43 @@ START_TEST(a_catalogue_is_named_by_its_hash)
 	struct ff_err err = {0};
 	struct ff_catalog *c = NULL;
 	ck_assert_int_eq(ff_catalog_load(files, 1, "abc", &c, &err), 0);
-	ck_assert_str_eq(ff_catalog_hash(c), "sha256:abc");
+	ck_assert_str_eq(ff_catalog_hashes(c)[0], "sha256:abc");
+	ck_assert_ptr_null(ff_catalog_hashes(c)[1]);
 	ff_catalog_destroy(c);
+	c = ff_catalog_create();
+	ff_catalog_also(c, "def");
+	ff_catalog_also(c, "012");
+	ck_assert_int_eq(ff_catalog_seal(c, "abc", &err), 0);
+	ck_assert_str_eq(ff_catalog_hashes(c)[0], "sha256:abc");
+	ck_assert_str_eq(ff_catalog_hashes(c)[1], "sha256:def");
+	ck_assert_str_eq(ff_catalog_hashes(c)[2], "sha256:012");
+	ck_assert_ptr_null(ff_catalog_hashes(c)[3]);
+	ff_catalog_destroy(c);
+}
+END_TEST
+
+static void on_bad(void *ud, const struct ff_err *err)
+{
+	ff_buf_addf(ud, "%s\n", err->text);
+}
+
+START_TEST(bad_entries_are_told_one_by_one)
+{
+	static const char good[] = "{\"id\":\"a\",\"title\":\"A\",\"category\":\"c\","
+				   "\"role\":\"noise\",\"domain\":\"user\",\"match\":["
+				   "{\"literal\":\"alpha\",\"pattern\":\"alpha\"}]}";
+	struct ff_buf doc = {0}, said = {0};
+	struct ff_catalog *c = ff_catalog_create();
+	ff_buf_addf(&doc, "[1,%s,{\"id\":\"b\"}]", good);
+	ck_assert_uint_eq(ff_catalog_add_each(c, "x.json", ff_buf_str(&doc), on_bad, &said), 2);
+	ck_assert_str_eq(said.p, "x.json: entry 1 (without id): not an object\n"
+				 "x.json: entry 3 (b): \"title\" is not a text\n");
+	ck_assert_uint_eq(ff_catalog_add_each(c, "y.json", FF_STR("[\n  x]"), on_bad, &said), 1);
+	ck_assert_msg(strstr(said.p, "y.json: ") && strstr(said.p, "line 2"), "%s", said.p);
+	ck_assert_uint_eq(ff_catalog_ntexts(c), 1);
+	ff_catalog_destroy(c);
+	ff_buf_finish(&doc);
+	ff_buf_finish(&said);
 }
 END_TEST
 
@@ -218,6 +254,7 @@ static Suite *suite(void)
 	tcase_add_test(t, entries_are_read);
 	tcase_add_test(t, the_scan_knows_texts_and_openers);
 	tcase_add_test(t, a_catalogue_is_named_by_its_hash);
+	tcase_add_test(t, bad_entries_are_told_one_by_one);
 	tcase_add_test(t, a_bad_file_fails_the_load);
 	tcase_add_test(t, a_fault_without_a_text_is_the_general_one);
 	suite_add_tcase(s, t);
