@@ -252,15 +252,13 @@ static void add_last_line(const struct ff_verdict *v, const struct group *g, str
 	}
 }
 
-static void add_fault(const struct group *g, struct ff_buf *out)
+/* Its role, and its line behind the bar. */
+static void put_quote(const struct group *g, struct ff_buf *out, unsigned width)
 {
-	const struct ff_sighting *s = g->fault;
-	if (!s) {
-		ff_buf_addc(out, '-');
-		return;
-	}
-	ff_buf_addf(out, "%s (%s%s)", s->ev->fault, ff_role_name(s->ev->role),
-		ff_report_weight(s));
+	unsigned before = (unsigned)out->len;
+	ff_buf_addf(out, "    %s%s ", ff_role_name(g->fault->ev->role),
+		ff_report_weight(g->fault));
+	ff_screen_quote(out, ff_report_line(g->fault), 0, width - ((unsigned)out->len - before));
 }
 
 /* The cells of a row, one after the other in b, NUL-terminated. */
@@ -279,7 +277,7 @@ static void make_cells(const struct ff_verdict *v, const struct group *g, struct
 	CELL(ff_buf_addz(b, g->line ? ff_heard_name(g->line->heard) : "-"));
 	CELL(ff_buf_addz(b, g->line && g->line->stderr_to_end ? "yes" : "no"));
 	CELL(ff_report_exit(g->line ? g->line->exit_code : FF_EXIT_UNKNOWN, b));
-	CELL(add_fault(g, b));
+	CELL(ff_buf_addz(b, g->fault ? g->fault->ev->fault : "-"));
 #undef CELL
 	for (size_t i = 0; i < NCOLUMNS; i++) {
 		cells[i] = b->p + at[i];
@@ -341,7 +339,7 @@ void ff_report_ranks_text(
 		make_cells(v, g, &b, cells);
 		ff_screen_table_row(&screen, cells, out);
 		if (lines_of(g) > 1) {
-			ff_screen_quote(out, ff_report_line(g->fault), 4, width);
+			put_quote(g, out, width);
 		}
 	}
 	put_left_out(&t, shown, out);

@@ -353,7 +353,7 @@ static void put_next(struct screen *s)
 				break;
 			}
 		}
-		ff_buf_addf(&b, " | events %s", v->job);
+		ff_buf_addf(&b, " | ranks %s", v->job);
 	}
 	(void)ff_report_put(s->out, ff_buf_str(&b), s->width);
 	end_line(s);

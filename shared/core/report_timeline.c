@@ -20,7 +20,6 @@ struct row {
 	bool unordered;              /* can't be ordered with the row above */
 	uint64_t count;
 	struct ff_when when; /* of the first; lo and hi span all of its clock */
-	ff_usec last_us;
 	int32_t *ranks;
 	size_t nranks, cranks;
 	const char **nodes;
@@ -33,7 +32,7 @@ struct lines {
 	struct row *rows;
 	size_t n, cap;
 	const struct row *zero; /* times are told from here; NULL: none is known */
-	ff_usec first, last;    /* the span of the bars, around zero */
+	ff_usec first, last;    /* the span of the bars, bounds included, around zero */
 };
 
 /* ---- which events */
@@ -98,7 +97,6 @@ static void note_time(struct row *r, const struct ff_sighting *s)
 	if (e->count > 1 && from != FF_TIME_NONE && to != FF_TIME_NONE && to > from) {
 		us += to - from;
 	}
-	r->last_us = us > r->last_us ? us : r->last_us;
 	r->when.lo = s->when.lo < r->when.lo ? s->when.lo : r->when.lo;
 	r->when.hi = s->when.hi > r->when.hi ? s->when.hi : r->when.hi;
 	r->when.hi = us > r->when.hi ? us : r->when.hi;
@@ -119,7 +117,6 @@ static void add_event(struct lines *l, size_t index, struct ff_map *by_key, stru
 			.started = started,
 			.unordered = unordered,
 			.when = s->when,
-			.last_us = s->when.us,
 		};
 		at = l->n;
 		(void)ff_map_put(by_key, ff_buf_str(key), (void *)at);
@@ -147,8 +144,8 @@ static void find_zero(struct lines *l)
 	for (size_t i = 0; i < l->n; i++) {
 		const struct row *r = &l->rows[i];
 		if (is_comparable(l, r)) {
-			ff_usec from = r->when.us - l->zero->when.us;
-			ff_usec to = r->last_us - l->zero->when.us;
+			ff_usec from = r->when.lo - l->zero->when.us;
+			ff_usec to = r->when.hi - l->zero->when.us;
 			l->first = from < l->first ? from : l->first;
 			l->last = to > l->last ? to : l->last;
 		}
@@ -280,9 +277,10 @@ static void add_what(const struct row *r, struct ff_buf *out)
 	if (r->count > 1) {
 		ff_buf_addf(out, "%llu x ", (unsigned long long)r->count);
 	}
-	if (s->ev->kind == FF_EVENT_EXIT) {
-		bool number = s->exit_code != FF_EXIT_UNKNOWN && s->exit_code >= 0 &&
-			!ff_exit_signal(s->exit_code);
+	if (s->ev->kind == FF_EVENT_EXIT && s->exit_code == FF_EXIT_UNKNOWN) {
+		ff_buf_addz(out, "exit, nobody says how");
+	} else if (s->ev->kind == FF_EVENT_EXIT) {
+		bool number = s->exit_code >= 0 && !ff_exit_signal(s->exit_code);
 		ff_buf_addz(out, number ? "exit code " : "exit ");
 		ff_report_exit(s->exit_code, out);
 	} else {
@@ -298,7 +296,7 @@ static const struct ff_screen_column columns[] = {
 	{"+-", 7, true},
 	{"", BAR, false},
 	{"RANKS", 12, false},
-	{"NODE", 10, false},
+	{"NODE", 11, false},
 	{"ROLE", 9, false},
 	{"FAULT", 40, false},
 };

@@ -141,6 +141,9 @@ START_TEST(what_is_built_in_is_good)
 		struct ff_buf b = {0};
 		ff_page_text(&pages, pages.v[i].id, 100, &b);
 		ck_assert(strstr(b.p, "\nROLE ") && strstr(b.p, "\nCAUSE "));
+		for (const char *line = b.p; *line; line += strcspn(line, "\n") + 1) {
+			ck_assert_msg(strcspn(line, "\n") <= 100, "%s", line);
+		}
 		ff_buf_finish(&b);
 	}
 	ff_pages_finish(&pages);

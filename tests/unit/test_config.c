@@ -24,6 +24,7 @@ static const struct {
 	{{"--tail", "/logs/{job}/{rank}.log"}, NULL},
 	{{"--tail", "logs/x"}, "tail"},
 	{{"--tail", "/logs/{nothing}/x"}, "nothing"},
+	{{"--catalog", "/nonexistent/own"}, "catalog: "},
 	{{"--default-job", "x"}, NULL},
 	{{"--default-job", "a/b"}, "job id"},
 	{{"--default-job", "none"}, "none"},
