@@ -15,9 +15,10 @@ import termios
 import unicodedata
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support import poll, replay, screens, trial  # noqa: E402
+from support import demo, poll, replay, screens, trial  # noqa: E402
 
-WANTED = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "screens"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WANTED = ROOT / "tests" / "fixtures" / "screens"
 LINES, COLUMNS, PAGER = 30, 100, 5
 LABELS = ("DO NOW", "PROOF", "THEN", "NOT", "CAUSE", "VERIFY", "SEEN", "MISSING", "WOULD SETTLE IT")
 
@@ -130,8 +131,26 @@ def test_why_is_analyze(t):
     daemon.stop()
 
 
+def test_readme(t):
+    """The screen in README.md is what deploy/demo shows of the job that is tailed: all but its time."""
+    readme = (ROOT / "README.md").read_text()
+    sample = readme.split("$ firstfault why demo-tailed\n")[1].split("\n\nTwo programs")[0]
+    sample = [line.removeprefix("    ") for line in sample.split("\n")]
+    check(t, "README.md", "\n".join(sample))
+    logs = t.folder / "logs"
+    demo.write(demo.find("t2-raise-one-rank"), logs / "demo-tailed", 0)
+    daemon = t.start(options=[("tail", f"{logs}/{{job}}/{{node}}/*/attempt_{{attempt}}/{{local_rank}}/{{name}}"), ("tail", f"{logs}/{{job}}/{{node}}/{{name}}")])
+    poll.until("a fault", lambda: demo.has_fault(daemon.api, "demo-tailed"), 30)
+    t.run("job", "start", "demo-tailed", "--world", 4, env=daemon.env)
+    t.run("job", "end", "demo-tailed", "--exit-code", 1, "--state", "FAILED", env=daemon.env)
+    poll.until("all of it", lambda: t.json("why", "demo-tailed", "--json", env=daemon.env)["final"], 30)
+    shown = t.run("why", "demo-tailed", env=daemon.env).stdout.decode().removesuffix("\n").split("\n")
+    t.same(sample[1:], shown[1:], "the screen in README.md")
+    daemon.stop()
+
+
 UPDATE = "--update" in sys.argv
 if UPDATE:
     sys.argv.remove("--update")
 if __name__ == "__main__":
-    trial.main(__doc__, test_situations, test_seen_by_a_pager, test_terminals, test_every_case, test_why_is_analyze)
+    trial.main(__doc__, test_situations, test_seen_by_a_pager, test_terminals, test_every_case, test_why_is_analyze, test_readme)
