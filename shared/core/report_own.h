@@ -25,6 +25,8 @@ void ff_report_ranges(struct ff_buf *b, const int32_t *ranks, size_t n, size_t p
 const struct ff_sighting *ff_report_proof(const struct ff_verdict *v);
 /* Is its fault that a node went away? */
 bool ff_report_is_lost(const struct ff_verdict *v);
+/* A run that goes on and shows no fault. */
+bool ff_report_is_quiet(const struct ff_verdict *v);
 /* "FAILED 02:14:22Z, 38 min ago", "RUNNING, STALLED 6 min". */
 void ff_report_state(const struct ff_verdict *v, ff_usec now_us, struct ff_buf *b);
 /* "256 ranks, 32 nodes" */

@@ -371,19 +371,20 @@ static void add_common(const struct ff_verdict *v, struct ff_buf *b)
 static void add_silence(const struct ff_verdict *v, struct ff_buf *b)
 {
 	struct span last = {0}, lost = {0};
-	size_t n = 0, peers = 0;
+	size_t n = 0, peers = 0, words = 0;
 	for (size_t i = 0; i < v->nranks; i++) {
 		const struct ff_rank_line *r = line_of(v, i);
 		const struct ff_sighting *s = first_of(r);
 		if (initiates(v, i)) {
 			n++;
+			words += s != NULL; /* a fault or an exit report: no silence */
 			stretch(&last, r->last_line, r->rank);
 		} else if (s && s->ev->role == FF_ROLE_SECONDARY) {
 			peers++;
 			stretch(&lost, s->when, r->rank);
 		}
 	}
-	if (is_utc(&last)) {
+	if (is_utc(&last) && !words) {
 		ff_buf_addf(b, "silence: last line of its %zu ranks ", n);
 		add_span(&last, b);
 		ff_buf_addz(b, ", without a farewell\n");

@@ -151,7 +151,9 @@ static void put_reason(struct screen *s, bool with_where)
 		ff_report_where(s->v, &b);
 		ff_buf_addz(&b, b.len ? ": " : "");
 	}
-	ff_buf_addz(&b, s->v->nwhy ? s->v->why[0].text : "");
+	if (s->v->nwhy && !ff_report_is_quiet(s->v)) {
+		ff_buf_addz(&b, s->v->why[0].text);
+	}
 	if (b.len) {
 		ff_buf_addz(s->out, "  ");
 		(void)ff_report_put(s->out, ff_buf_str(&b), s->width - 2);
@@ -222,13 +224,14 @@ static void put_evidence(struct screen *s, const struct ff_event *e)
 	}
 }
 
-static void put_proof(struct screen *s)
+/* False: there is nothing. */
+static bool put_proof(struct screen *s)
 {
 	const struct ff_sighting *p = ff_report_proof(s->v);
 	struct ff_buf b = {0}, shown = {0};
 	ff_report_shown(s->v, &shown);
 	if (!p && !shown.len) {
-		return;
+		return false;
 	}
 	put_blank(s);
 	if (p) {
@@ -243,15 +246,19 @@ static void put_proof(struct screen *s)
 		put_evidence(s, p->ev);
 	}
 	put_lines(s, p ? "" : "PROOF", &shown, 4);
+	return true;
 }
 
-static void put_others(struct screen *s)
+static void put_others(struct screen *s, bool proven)
 {
-	struct ff_buf b = {0};
-	ff_report_then(s->v, &b);
-	put_text(s, "THEN", &b, 2);
-	ff_report_not(s->v, &b);
-	put_lines(s, "NOT", &b, 3);
+	struct ff_buf then = {0}, not = {0};
+	ff_report_then(s->v, &then);
+	ff_report_not(s->v, &not );
+	if (!proven && (then.len || not .len)) {
+		put_blank(s);
+	}
+	put_text(s, "THEN", &then, 2);
+	put_lines(s, "NOT", &not, 3);
 }
 
 /* ---- what the catalogue says; never in one paragraph with what is proven */
@@ -300,6 +307,9 @@ static void put_catalogue(struct screen *s)
 static void put_settle(struct screen *s)
 {
 	const char *label = "MISSING";
+	if (ff_report_is_quiet(s->v)) {
+		return;
+	}
 	if (s->v->kind == FF_VERDICT_UNDETERMINED && s->v->missing[0] && has_room(s)) {
 		ff_buf_addz(s->out, "WOULD SETTLE IT");
 		end_line(s);
@@ -376,8 +386,10 @@ void ff_report_text(
 		return;
 	}
 	s.keep = TAIL + lines_of_seen(&s);
-	put_proof(&s);
-	put_others(&s);
+	bool proven = put_proof(&s);
+	if (!ff_report_is_quiet(v)) {
+		put_others(&s, proven);
+	}
 	put_catalogue(&s);
 	put_seen(&s);
 	put_next(&s);

@@ -39,6 +39,11 @@ bool ff_report_is_lost(const struct ff_verdict *v)
 	return v->fault && (!strcmp(v->fault, "node-lost") || !strcmp(v->fault, "node-fail"));
 }
 
+bool ff_report_is_quiet(const struct ff_verdict *v)
+{
+	return v->kind == FF_VERDICT_UNDETERMINED && v->state != FF_RUN_ENDED && !v->fault;
+}
+
 /* ---- the head */
 
 /* Since when no rank has made a step, by the daemon's clock. */
@@ -241,8 +246,7 @@ void ff_report_where(const struct ff_verdict *v, struct ff_buf *b)
 void ff_report_sure(const struct ff_verdict *v, struct ff_buf *b)
 {
 	const char *c = ff_confidence_name(v->confidence);
-	bool nothing = v->kind == FF_VERDICT_UNDETERMINED && v->state != FF_RUN_ENDED && !v->fault;
-	if (!nothing) {
+	if (!ff_report_is_quiet(v)) {
 		ff_buf_addf(b, "%s, ", c ? c : "undetermined");
 	}
 	ff_buf_addz(b, v->final ? "final" : "not final");

@@ -103,6 +103,69 @@ START_TEST(screen_of_a_rank)
 }
 END_TEST
 
+/* A run that goes on, at a time. */
+static char *live_screen(const struct world_event *rows, size_t n, int64_t now_ms)
+{
+	struct world w;
+	world_init(&w, 4, "torchrun");
+	world_streams(&w, ranks, N(ranks));
+	for (size_t i = 0; i < w.n; i++) {
+		w.streams[i]->state = FF_STREAM_OPEN;
+	}
+	for (int64_t ms = 1000; ms <= 9000; ms += 1000) {
+		world_progress(&w, "rank-0.log", ms, false);
+		world_progress(&w, "rank-1.log", ms, false);
+		world_progress(&w, "rank-2.log", ms, false);
+	}
+	for (size_t i = 0; i < 5; i++) {
+		for (size_t j = 0; j < w.streams[i]->nlanes; j++) {
+			w.streams[i]->lanes[j]->cadence[20] = 8;
+		}
+	}
+	world_events(&w, rows, n);
+	struct ff_ask ask = {
+		.now_us = world_us(now_ms), .attempt = FF_UNKNOWN, .world = FF_UNKNOWN};
+	struct ff_verdict *v = world_judge_as(&w, &ask);
+	struct ff_report_style style = plain;
+	style.now_us = ask.now_us;
+	char *text = text_of(v, &style);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	return text;
+}
+
+START_TEST(screens_of_a_run_that_goes_on)
+{
+	static const char title[] = "4711  4 ranks, 1 node   ";
+	static const struct {
+		int64_t now_ms;
+		size_t nrows;
+		const char *state, *who, *more;
+	} rows[] = {
+		{10000, 0, "RUNNING   run 0", "\n\nNOTHING HAS FAILED so far  ",
+			"next: report 4711"},
+		{9000 + 345000, 0, "RUNNING, STALLED 6 min   run 0",
+			"\n\nNOTHING HAS FAILED, but no rank makes a step  ",
+			"next: report 4711"},
+		{12000, 1, "ENDING   run 0", "\n\nRANK 2: title of index-error  ", "not final\n"},
+	};
+	static const struct world_event fails = {
+		"rank-2.log", 11000, "index-error", "IndexError", NULL, 0, 0, 0};
+	for (size_t i = 0; i < N(rows); i++) {
+		char *text = live_screen(&fails, rows[i].nrows, rows[i].now_ms);
+		check_screen(text, 100);
+		ck_assert_msg(!strncmp(text, title, strlen(title)), "%s", text);
+		ck_assert_msg(strstr(text, rows[i].state) != NULL, "%s", text);
+		ck_assert_msg(strstr(text, rows[i].who) != NULL, "%s", text);
+		ck_assert_msg(strstr(text, rows[i].more) != NULL, "%s", text);
+		bool quiet = !rows[i].nrows; /* then nothing is said about anybody */
+		ck_assert_msg(quiet != (strstr(text, "THEN") != NULL), "%s", text);
+		ck_assert_msg(!strstr(text, "undetermined") && !strstr(text, "SETTLE"), "%s", text);
+		free(text);
+	}
+}
+END_TEST
+
 START_TEST(hostile_text_cannot_leave_its_line)
 {
 	static const char evil[] = "IndexError: \x1b[2J\x1b]0;owned\x07 \xff\xfe \xe2\x80\xae "
@@ -492,6 +555,7 @@ int main(void)
 	Suite *s = suite_create("report");
 	TCase *tc = tcase_create("report");
 	tcase_add_test(tc, screen_of_a_rank);
+	tcase_add_test(tc, screens_of_a_run_that_goes_on);
 	tcase_add_test(tc, hostile_text_cannot_leave_its_line);
 	tcase_add_test(tc, long_text_is_cut);
 	tcase_add_loop_test(tc, text_fits_its_room, 0, N(pieces));
