@@ -13,7 +13,7 @@
 struct job {
 	bool json, create;
 	int64_t exit_code, world, wait;
-	char *run, *state, *launcher, *nodes, *time;
+	char *run, *state, *launcher, *name, *user, *nodes, *time;
 };
 
 static void add_text(struct ff_jw *w, const char *key, const char *value)
@@ -61,6 +61,8 @@ static int make_body(const struct job *j, bool end, struct ff_buf *out)
 			ff_jw_kint(&w, "world_size", j->world);
 		}
 		add_text(&w, "launcher", j->launcher);
+		add_text(&w, "name", j->name);
+		add_text(&w, "user", j->user);
 		status = add_nodes(&w, j->nodes);
 	}
 	ff_jw_close(&w, '}');
@@ -122,6 +124,9 @@ static int run(const struct client_command *self, int argc, char **argv)
 			FF_RANKS_MAX},
 		{"launcher", 0, FF_OPTION_TEXT, &j.launcher, "NAME",
 			"start: torchrun, srun, mpirun, ...", 1, 64},
+		{"name", 0, FF_OPTION_TEXT, &j.name, "NAME", "start: what its user calls it", 1,
+			64},
+		{"user", 0, FF_OPTION_TEXT, &j.user, "USER", "start: whose job it is", 1, 64},
 		{"nodes", 0, FF_OPTION_TEXT, &j.nodes, "LIST",
 			"start: its nodes: gpu-001,gpu-002 or Slurm's gpu-[001-004,007]", 1,
 			1048576},
@@ -147,6 +152,7 @@ static int run(const struct client_command *self, int argc, char **argv)
 const struct client_command cmd_job = {
 	.name = "job",
 	.synopsis = "job start JOB [--run R] [--world N] [--launcher NAME] [--nodes LIST]\n"
+		    "              [--name NAME] [--user USER]\n"
 		    "job end JOB [--exit-code N] [--state S] [--wait SPAN] [--create]",
 	.summary = "tell the daemon that a job started or ended",
 	.description = "For schedulers and their prolog and epilog scripts. `start` makes the job "

@@ -29,6 +29,8 @@ bool ff_report_is_lost(const struct ff_verdict *v);
 bool ff_report_is_quiet(const struct ff_verdict *v);
 /* "FAILED 02:14:22Z, 38 min ago", "RUNNING, STALLED 6 min". */
 void ff_report_state(const struct ff_verdict *v, ff_usec now_us, struct ff_buf *b);
+/* "48211 llama70b-sft  ann  ": its id, and the name and user that it was started with. */
+void ff_report_job(const struct ff_verdict *v, struct ff_buf *b);
 /* "256 ranks, 32 nodes" */
 void ff_report_size(const struct ff_verdict *v, struct ff_buf *b);
 /* "RANK 137 ran out of GPU memory": who did what, one sentence. */

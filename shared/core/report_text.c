@@ -91,7 +91,7 @@ static void put_title(struct screen *s)
 {
 	const struct ff_verdict *v = s->v;
 	struct ff_buf b = {0};
-	ff_buf_addf(&b, "%s  ", v->job);
+	ff_report_job(v, &b);
 	ff_report_size(v, &b);
 	ff_buf_addz(&b, "   ");
 	ff_report_state(v, s->style->now_us, &b);

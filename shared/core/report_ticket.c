@@ -159,6 +159,7 @@ static void put_head(struct ticket *t)
 	}
 	ff_buf_addz(t->out, t->md ? "\n\n" : "\n");
 	ff_buf_finish(&b);
+	ff_report_job(v, &b);
 	ff_buf_addf(&b, "run %s, attempt %d, ", v->run, (int)v->attempt);
 	ff_report_size(v, &b);
 	ff_buf_addz(&b, "; ");

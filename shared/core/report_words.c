@@ -97,6 +97,21 @@ static void add_count(struct ff_buf *b, size_t n, const char *one)
 	ff_buf_addf(b, "%zu %s%s", n, one, n == 1 ? "" : "s");
 }
 
+void ff_report_job(const struct ff_verdict *v, struct ff_buf *b)
+{
+	static const char *const keys[] = {"name", "user"};
+	const struct ff_control *start = ff_facts_control(v->timeline.facts, "job@start");
+	ff_buf_addz(b, v->job);
+	for (size_t i = 0; start && i < sizeof keys / sizeof keys[0]; i++) {
+		struct ff_str told = ff_str_z(ff_control_get(start, keys[i]));
+		if (told.n) {
+			ff_buf_addz(b, i ? "  " : " ");
+			ff_buf_adds(b, ff_str_n(told.p, told.n < 32 ? told.n : 32));
+		}
+	}
+	ff_buf_addz(b, "  ");
+}
+
 void ff_report_size(const struct ff_verdict *v, struct ff_buf *b)
 {
 	add_count(b, v->world_size > 0 ? (size_t)v->world_size : v->nranks, "rank");
@@ -378,7 +393,7 @@ void ff_report_then(const struct ff_verdict *v, struct ff_buf *b)
 	struct tallies loud = {0}, still = {0};
 	ff_usec lo = INT64_MAX, hi = INT64_MIN;
 	size_t from = 0;
-	for (size_t i = 0; i < v->nranks; i++) {
+	for (size_t i = 0; i < v->nranks && v->kind != FF_VERDICT_CLEAN; i++) {
 		const struct ff_collateral *c = collateral_of(v, v->ranks[i].rank, &from);
 		const struct ff_rank_line *r = ff_timeline_rank(&v->timeline, v->ranks[i].rank);
 		enum ff_status status = v->ranks[i].status;

@@ -28,7 +28,8 @@ struct control {
 static const struct control controls[] = {
 	{"job-start",
 		{{"world_size", KEY_INT, 1, FF_RANKS_MAX}, {"launcher", KEY_TEXT, 0, 0},
-			{"nodes", KEY_NAMES, 0, 0}}},
+			{"nodes", KEY_NAMES, 0, 0}, {"name", KEY_TEXT, 0, 0},
+			{"user", KEY_TEXT, 0, 0}}},
 	{"job-end",
 		{{"exit_code", KEY_INT, INT32_MIN, INT32_MAX}, {"signal", KEY_INT, 1, 64},
 			{"state", KEY_TEXT, 0, 0}, {"reason", KEY_TEXT, 0, 0},

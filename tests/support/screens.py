@@ -18,8 +18,9 @@ def stamp(seconds):
 class Job:
     """Lines of ranks, agents and others, sorted by time at the end. With `skew`, stamps are those of the nodes' clocks."""
 
-    def __init__(self, name, ranks, launcher="torchrun", skew=False):
+    def __init__(self, name, ranks, launcher="torchrun", skew=False, title=None, user=None):
         self.name, self.ranks, self.launcher, self.skew = name, ranks, launcher, skew
+        self.told = {k: v for k, v in (("name", title), ("user", user)) if v}
         self.rng = random.Random(name)
         self.nodes = (ranks + GPUS - 1) // GPUS
         self.offset = [self.rng.uniform(-0.02, 0.02) if skew else 0 for _ in range(self.nodes)]
@@ -60,7 +61,7 @@ class Job:
         self.end = (at, end)
 
     def jsonl(self):
-        out = [{"event": "job-start", "job": self.name, "world_size": self.ranks, "launcher": self.launcher}]
+        out = [{"event": "job-start", "job": self.name, "world_size": self.ranks, "launcher": self.launcher, **self.told}]
         if self.skew:
             out[0]["clock"] = "node"
             for n in range(self.nodes):  # a round trip of 3 ms at most, symmetric
@@ -96,19 +97,23 @@ def closing(job, at, n, but=()):
             job.agent(at, n, agent_line(at, 50999, "api.py:1010", f"Sending process {pid_of(r)} closing signal SIGTERM"))
 
 
-def table(job, at, n, r, code):
-    """The failure that torchrun reports for its node."""
-    t = START + datetime.timedelta(seconds=at)
+def failure(job, t, n, number, r, code):
     name = {-6: " (SIGABRT)", -15: " (SIGTERM)"}.get(code, "")
-    tail = f"Signal {-code}{name.replace(' ', ' ', 1)} received by PID {pid_of(r)}" if code < 0 else "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+    tail = f"Signal {-code}{name} received by PID {pid_of(r)}" if code < 0 else "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+    return [f"[{number}]:", f"  time      : {t:%Y-%m-%d_%H:%M:%S}", f"  host      : {job.node(n)}", f"  rank      : {r} (local_rank: {r % GPUS})",
+            f"  exitcode  : {code} (pid: {pid_of(r)}){name}", "  error_file: <N/A>", f"  traceback : {tail}"]
+
+
+def table(job, at, n, r, code, *others):
+    """The failures that torchrun reports for its node; of those within a second the lowest rank is its root cause."""
+    t = START + datetime.timedelta(seconds=at)
+    rest = [x for k, (rank, c) in enumerate(others) for x in failure(job, t, n, k + 1, rank, c)] or ["  <NO_OTHER_FAILURES>"]
     job.agent(at, n, "\n".join([
         f"E{t.month:02}{t.day:02} {t:%H:%M:%S}.{t.microsecond // 1000:03}000 50999 torch/distributed/elastic/multiprocessing/api.py:984] "
         f"failed (exitcode: {code}) local_rank: {r % GPUS} (pid: {pid_of(r)}) of binary: /opt/venv/bin/python",
         "============================================================", "pretrain.py FAILED",
-        "------------------------------------------------------------", "Failures:", "  <NO_OTHER_FAILURES>",
-        "------------------------------------------------------------", "Root Cause (first observed failure):", "[0]:",
-        f"  time      : {t:%Y-%m-%d_%H:%M:%S}", f"  host      : {job.node(n)}", f"  rank      : {r} (local_rank: {r % GPUS})",
-        f"  exitcode  : {code} (pid: {pid_of(r)}){name}", "  error_file: <N/A>", f"  traceback : {tail}",
+        "------------------------------------------------------------", "Failures:", *rest,
+        "------------------------------------------------------------", "Root Cause (first observed failure):", *failure(job, t, n, 0, r, code),
         "============================================================"]))
 
 
@@ -128,7 +133,7 @@ def lost_peer(job, at, r, culprit):
 
 def oom():
     """(a) One rank of 256 runs out of GPU memory; another process sits on its GPU."""
-    job = Job("51907", 256, skew=True)
+    job = Job("51907", 256, skew=True, title="lm-70b-sft", user="noor")
     who, node = 93, 11
     last = job.steps(600, 3, 3.4, 880)
     at = last + 1.25
@@ -149,8 +154,10 @@ def oom():
         job.rank(late, r, lost_peer(job, late, r, who))
     for n in range(job.nodes):
         job.kernel(300 + n / 10, n, f"<6>[ 9120.{n:06}] nvidia-uvm: Loaded the UVM driver, major device number 511.")
-        first = who if n == node else n * GPUS
-        table(job, at + (4.1 if n == node else 11.9), n, first, 1 if n == node else -6)
+        if n == node:
+            table(job, at + 4.1, n, n * GPUS, -15, *((r, 1 if r == who else -15) for r in range(n * GPUS + 1, (n + 1) * GPUS)))
+        else:
+            table(job, at + 11.9, n, n * GPUS, -6)
     job.finish(at + 16, exit_code=1, state="FAILED")
     return job
 
@@ -173,14 +180,14 @@ def silent():
     for n in range(job.nodes):
         at = began + 500 + n / 100
         closing(job, at, n, (n * GPUS,))
-        table(job, at + 30, n, n * GPUS, 1)
+        table(job, at + 30, n, n * GPUS, -6)
     job.finish(began + 540, exit_code=1, state="FAILED")
     return job
 
 
 def imports():
     """(c) A module is missing in the image: every rank says so."""
-    job = Job("52103", 256, skew=True)
+    job = Job("52103", 256, skew=True, title="vision-pre", user="ivo")
     at = 37.5
     frames = [("/srv/vision/train.py", 6, "<module>", "from vision.blocks import Mixer"), ("/srv/vision/blocks.py", 2, "<module>", "import xformers_ops")]
     for r in range(job.ranks):
@@ -216,7 +223,7 @@ def node_lost():
 
 def preempted():
     """(e) Slurm takes the nodes for another job."""
-    job = Job("52301", 32, launcher="srun")
+    job = Job("52301", 32, launcher="srun", user="kim")
     last = job.steps(2000, 6, 1.5, 640)
     word = last + 0.8
     job.scheduler(word, "[2026-03-09T05:33:28.300] preempted JobId=52301 has been killed to reclaim resources for JobId=52388")

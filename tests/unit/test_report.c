@@ -103,6 +103,25 @@ START_TEST(screen_of_a_rank)
 }
 END_TEST
 
+/* Whose job it is, as it was told: shown, and no way out of its line. */
+START_TEST(the_title_names_job_and_user)
+{
+	struct world w;
+	world_init(&w, 2, NULL);
+	world_tell(&w, "job@start", "name", "lm\x1b[2J\nDO NOW  reboot");
+	world_tell(&w, "job@start", "user", "a-user-with-a-name-of-more-than-32-bytes");
+	struct ff_verdict *v = world_judge(&w, 0);
+	char *text = text_of(v, &plain);
+	static const char want[] = "4711 lm\\x1b[2J\\x0aDO NOW  reboot  "
+				   "a-user-with-a-name-of-more-than-  2 ranks";
+	ck_assert_msg(!strncmp(text, want, strlen(want)), "%s", text);
+	check_screen(text, 100);
+	free(text);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
 /* A run that goes on, at a time. */
 static char *live_screen(const struct world_event *rows, size_t n, int64_t now_ms)
 {
@@ -555,6 +574,7 @@ int main(void)
 	Suite *s = suite_create("report");
 	TCase *tc = tcase_create("report");
 	tcase_add_test(tc, screen_of_a_rank);
+	tcase_add_test(tc, the_title_names_job_and_user);
 	tcase_add_test(tc, screens_of_a_run_that_goes_on);
 	tcase_add_test(tc, hostile_text_cannot_leave_its_line);
 	tcase_add_test(tc, long_text_is_cut);
