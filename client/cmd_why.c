@@ -150,9 +150,18 @@ static void add_event(
 	if (!id || !e) {
 		return;
 	}
+	const char *kind = ff_json_string(ff_json_get(e, "kind"));
 	const char *fault = ff_json_string(ff_json_get(e, "fault"));
-	ff_buf_addz(out, "  shows ");
-	print_text(out, fault ? fault : "its end", 0);
+	fault = kind && !strcmp(kind, "fault") ? fault : NULL;
+	int64_t code;
+	if (fault) {
+		ff_buf_addz(out, "  shows ");
+		print_text(out, fault, 0);
+	} else if (ff_json_int(ff_json_get(ff_json_get(e, "fields"), "exit_code"), &code)) {
+		ff_buf_addf(out, "  is said to have left with exit code %lld", (long long)code);
+	} else {
+		ff_buf_addz(out, "  is said to have ended");
+	}
 	if (ff_json_int(ff_json_get(entry, "after_us"), &after)) {
 		ff_buf_addc(out, ' ');
 		ff_usec_render_span(out, after < 0 ? -after : after);
@@ -162,7 +171,7 @@ static void add_event(
 	print_text(out, id, 0);
 	ff_buf_addc(out, '\n');
 	const char *text = ff_json_string(ff_json_get(e, "text"));
-	if (text) {
+	if (text && fault) {
 		struct ff_buf line = {0};
 		ff_buf_add(&line, text, strcspn(text, "\n"));
 		ff_buf_addz(out, "  | ");

@@ -147,8 +147,8 @@ def why_not(t, env):
     for wanted in ("rank 200 did not start it, as far as the logs tell (collateral):", entry["because"], entry["event"], "  | ", "nccl-remote-error",
                    "after the first fault", "would change this", verdict["summary"]):
         t.check(wanted in loud, f"why --not 200 lacks {wanted!r}:\n{loud}")
-    still = ask(90)
-    t.check("(quiet)" in still and "would change this" in still, still)
+    ended = ask(90)
+    t.check("(torn-down)" in ended and "left with exit code -15" in ended and "would change this" in ended, ended)
     t.check(b"has no rank 256" in t.run("why", "51907", "--not", 256, env=env, status=(65,)).stderr, "a rank that the job does not have")
 
 
@@ -157,6 +157,7 @@ def test_why_not_of_folded_ranks(t):
     daemon = t.start()
     rows = [{"event": "job-start", "job": "wide", "world_size": 5000}]
     rows += [{"job": "wide", "rank": 7, "node": "n0", "stream": "rank-7.err", "message": x} for x in ("Traceback (most recent call last):", "ValueError: no")]
+    rows += [{"job": "wide", "rank": 9, "node": "n0", "stream": "rank-9.err", "message": "started"}]
     rows += [{"event": "job-end", "job": "wide", "exit_code": 1}]
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(str(daemon.ingest))
@@ -165,6 +166,8 @@ def test_why_not_of_folded_ranks(t):
         while s.recv(65536):
             pass
     poll.until("the job's end", lambda: t.json("why", "wide", "--json", env=daemon.env)["final"], 30)
+    quiet = t.run("why", "wide", "--not", 9, env=daemon.env).stdout.decode()
+    t.check("(quiet)" in quiet and "waited for it alone" in quiet, quiet)
     for rank in (0, 4999):
         said = t.run("why", "wide", "--not", rank, env=daemon.env).stdout.decode()
         t.check(f"rank {rank} did not start it" in said and "nothing of it was heard" in said, said)
