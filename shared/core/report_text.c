@@ -175,17 +175,18 @@ static void put_candidates(struct screen *s, struct ff_buf *b)
 /* One line, so that the pager has all of it: the text is cut rather than the bracket. */
 static void put_do_now(struct screen *s)
 {
-	const char *text = s->v->action.text;
-	struct ff_buf b = {0};
+	struct ff_buf b = {0}, text = {0};
+	ff_report_do(s->v, &text);
 	ff_report_action(s->v, &b);
 	unsigned n = width_of(ff_buf_str(&b)), room = s->width - INDENT;
 	put_label(s, "DO NOW");
 	if (n + 3 + 16 <= room) {
-		(void)ff_report_put(s->out, ff_str_z(text ? text : "nothing"), room - n - 3);
+		(void)ff_report_put(s->out, ff_buf_str(&text), room - n - 3);
 		ff_buf_addz(s->out, "   ");
 	}
 	(void)ff_report_put(s->out, ff_buf_str(&b), room);
 	end_line(s);
+	ff_buf_finish(&text);
 	ff_buf_finish(&b);
 }
 

@@ -180,7 +180,9 @@ static void put_head(struct ticket *t)
 	put_item(t, &b);
 	ff_buf_addz(&b, v->summary);
 	put_item(t, &b);
-	ff_buf_addf(&b, "do now: %s ", v->action.text ? v->action.text : "nothing");
+	ff_buf_addz(&b, "do now: ");
+	ff_report_do(v, &b);
+	ff_buf_addc(&b, ' ');
 	ff_report_action(v, &b);
 	put_item(t, &b);
 }

@@ -44,6 +44,21 @@ bool ff_report_is_quiet(const struct ff_verdict *v)
 	return v->kind == FF_VERDICT_UNDETERMINED && v->state != FF_RUN_ENDED && !v->fault;
 }
 
+/* A name that can stand in a command, and in a sentence. */
+static bool is_plain(const char *s)
+{
+	size_t n = 0;
+	for (; s && s[n]; n++) {
+		bool good = (s[n] >= '0' && s[n] <= '9') || (s[n] >= 'a' && s[n] <= 'z') ||
+			(s[n] >= 'A' && s[n] <= 'Z') || (n && (s[n] == '-' || s[n] == '.')) ||
+			s[n] == '_';
+		if (!good) {
+			return false;
+		}
+	}
+	return n > 0 && n < 64;
+}
+
 /* ---- the head */
 
 /* Since when no rank has made a step, by the daemon's clock. */
@@ -267,6 +282,27 @@ void ff_report_sure(const struct ff_verdict *v, struct ff_buf *b)
 	ff_buf_addz(b, v->final ? "final" : "not final");
 }
 
+void ff_report_do(const struct ff_verdict *v, struct ff_buf *b)
+{
+	const struct ff_control *start = ff_facts_control(v->timeline.facts, "job@start");
+	const char *user = start ? ff_control_get(start, "user") : NULL;
+	ff_buf_addz(b, v->action.text ? v->action.text : "nothing");
+	switch (v->action.kind) {
+	case FF_ACTION_FIX_CODE:
+	case FF_ACTION_FIX_CONFIG:
+	case FF_ACTION_FIX_DATA:
+	case FF_ACTION_RAISE_MEMORY: /* only its user can do that, and not before the morning */
+		if (is_plain(user) && !v->action.retry) {
+			ff_buf_addf(b, "; tell %s, wake nobody", user);
+		}
+		break;
+	case FF_ACTION_NONE:
+	case FF_ACTION_EXCLUDE_NODE:
+	case FF_ACTION_FREE_DISK:
+	case FF_ACTION_CONTACT_ADMIN: break;
+	}
+}
+
 void ff_report_action(const struct ff_verdict *v, struct ff_buf *b)
 {
 	const struct ff_action *a = &v->action;
@@ -485,20 +521,6 @@ void ff_report_clock(const struct ff_verdict *v, struct ff_buf *b)
 }
 
 /* ---- verify */
-
-static bool is_plain(const char *s)
-{
-	size_t n = 0;
-	for (; s && s[n]; n++) {
-		bool good = (s[n] >= '0' && s[n] <= '9') || (s[n] >= 'a' && s[n] <= 'z') ||
-			(s[n] >= 'A' && s[n] <= 'Z') || (n && (s[n] == '-' || s[n] == '.')) ||
-			s[n] == '_';
-		if (!good) {
-			return false;
-		}
-	}
-	return n > 0 && n < 64;
-}
 
 /* The one node that the verdict is about, if its name can stand in a command. */
 static const char *node_of(const struct ff_verdict *v)

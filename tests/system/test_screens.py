@@ -6,6 +6,7 @@ that is meant: test_screens.py --client C --daemon D --update, then read the dif
 """
 import fcntl
 import functools
+import json
 import os
 import pathlib
 import socket
@@ -103,6 +104,34 @@ def test_terminals(t):
             check(t, f"{name} at {width}", on_terminal(t, situation(name), width), most)
 
 
+def garbage(rng, n):
+    """Text that no program meant: controls, halves of characters, wide and hidden ones, marks of a screen."""
+    pieces = ["\x1b[31m", "\r", "\x00", "\x7f", "\t", "\x9b1m", "\u202e", "\u200b", "\ud800", "\u4e2d\u6587", "\U0001f525", "\u0301" * 9, "\xff",
+              "\U000e0041", "DO NOW  ", "\nPROOF   ", "| ", "`" * 5, " " * 120, "a" * 130, "word ", "x"]
+    return "".join(rng.choice(pieces) for _ in range(rng.randrange(n)))
+
+
+def test_garbage(t):
+    """Whatever stands in lines and names, a screen stays one."""
+    errors = ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has ", "ValueError: ", "ModuleNotFoundError: No module named '", "IndexError: "]
+    for k in range(40):
+        rng = t.rng
+        g = lambda n=4: garbage(rng, n)
+        rows = [{"event": "job-start", "job": "g", "world_size": 6, "name": g(), "user": g(), "launcher": g(), "nodes": [g(), g()]}]
+        nodes, streams = [g(), "n1"], [g() for _ in range(6)]
+        for r in range(6):
+            text = f"Traceback (most recent call last):\n  File \"{g(3)}\", line 7, in {g(2)}\n    {g()}\n{rng.choice(errors)}{g(12)}"
+            if r == 0 or rng.random() < 0.3:
+                rows += [{"job": "g", "rank": r, "node": nodes[r // 3], "stream": streams[r] + str(r), "message": x, "time": screens.stamp(r)} for x in text.split("\n")]
+            else:
+                rows.append({"job": "g", "rank": r, "node": nodes[r // 3], "stream": streams[r] + str(r), "message": g(20), "time": screens.stamp(9 + r)})
+        rows.append({"event": "job-end", "job": "g", "state": g(), "exit_code": 1})
+        source = ("\n".join(map(json.dumps, rows)) + "\n").encode()
+        check(t, f"garbage {k} (seed {t.seed})", screen(t, source))
+        brief = screen(t, source, "--brief").split("\n")
+        t.check(len(brief) <= PAGER + 1, f"--brief of garbage {k} (seed {t.seed}): {brief}")
+
+
 def test_every_case(t):
     n = 0
     for job in replay.cases():
@@ -153,4 +182,4 @@ UPDATE = "--update" in sys.argv
 if UPDATE:
     sys.argv.remove("--update")
 if __name__ == "__main__":
-    trial.main(__doc__, test_situations, test_seen_by_a_pager, test_terminals, test_every_case, test_why_is_analyze, test_readme)
+    trial.main(__doc__, test_situations, test_seen_by_a_pager, test_terminals, test_garbage, test_every_case, test_why_is_analyze, test_readme)
