@@ -39,7 +39,7 @@ void ff_report_who(const struct ff_verdict *v, struct ff_buf *b);
 void ff_report_where(const struct ff_verdict *v, struct ff_buf *b);
 /* "certain, final" */
 void ff_report_sure(const struct ff_verdict *v, struct ff_buf *b);
-/* "install the module; tell mei, wake nobody": what to do, and whom it concerns if that is known. */
+/* "install the module; tell mei, wake nobody": what to do, and whom it concerns, if known. */
 void ff_report_do(const struct ff_verdict *v, struct ff_buf *b);
 /* "[exclude-node gpu-017, retry]" */
 void ff_report_action(const struct ff_verdict *v, struct ff_buf *b);

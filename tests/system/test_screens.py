@@ -2,7 +2,7 @@
 """The screen of `analyze` and `why`: six situations byte for byte, and what holds for every screen.
 
 The wanted screens are tests/fixtures/screens/NAME.txt, the inputs are made by tests/support/screens.py. After a change
-that is meant: test_screens.py --client C --daemon D --update, then read the difference.
+that is meant: test_screens.py --client C --daemon D --update, then read the difference (README.md's sample is one too).
 """
 import fcntl
 import functools
@@ -174,7 +174,11 @@ def test_readme(t):
     t.run("job", "end", "demo-tailed", "--exit-code", 1, "--state", "FAILED", env=daemon.env)
     poll.until("all of it", lambda: t.json("why", "demo-tailed", "--json", env=daemon.env)["final"], 30)
     shown = t.run("why", "demo-tailed", env=daemon.env).stdout.decode().removesuffix("\n").split("\n")
-    t.same(sample[1:], shown[1:], "the screen in README.md")
+    if UPDATE:
+        indented = lambda lines: "\n".join(("    " + line).rstrip() for line in lines)
+        (ROOT / "README.md").write_text(readme.replace(indented(sample), indented([sample[0], *shown[1:]])))
+        sample[1:] = shown[1:]
+    t.same(sample[1:], shown[1:], f"the screen in README.md (meant? {sys.argv[0]} --update)")
     daemon.stop()
 
 
