@@ -86,6 +86,59 @@ def test_messages(t):
     t.check(len(faults) >= FAULTS_LEAST, f"only {len(faults)} fault ids")
 
 
+TABLE = """============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+  <NO_OTHER_FAILURES>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-30_09:27:37
+  host      : node-a
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 8842)
+  error_file: /tmp/e.json
+  traceback : Traceback (most recent call last):
+    File "/job/train.py", line 88, in <module>
+      main()
+  """
+
+
+def before_each(prefix):
+    return lambda text: prefix + text.replace("\n", "\n" + prefix)
+
+
+RAISED = "in torchrun's table"
+
+# Where a text stands, beside the start of a bare line.
+PLACES = {
+    "behind the hook's prefix": before_each("[rank3]: "),
+    "behind srun's label": before_each(" 3: "),
+    "behind a logger": lambda text: "2026-03-01 10:00:00,123 - ERROR - trainer - " + text,
+    "behind glog": lambda text: "E0301 10:00:00.123456 4711 torch/x.py:12] " + text,
+    RAISED: lambda text: TABLE + text.replace("\n", "\n  ") + "\n" + "=" * 60,
+}
+PREFIXES = ("behind the hook's prefix", "behind srun's label")
+
+
+def test_places(t):
+    """A report stays one wherever it stands (its exception is not taken for one that nobody knows), and a fault is found
+    behind prefixes."""
+    rows = messages.read()
+    texts = [(row.role, row.fault, messages.fill(row.template, t.rng)) for row in rows]
+    texts += [(e["role"], e["id"], example) for e in catalog.entries() for example in e["examples"]]
+    found = catalog.events(t, [text for _, _, text in texts])
+    for name, place in PLACES.items():
+        there = catalog.events(t, [place(text) for _, _, text in texts])
+        for (role, fault, text), bare, events in zip(texts, found, there):
+            if name == RAISED and role in ("noise", "context", "teardown"):
+                continue  # nobody raises these
+            before, now = ({e.fault for e in some if e.role == "primary"} for some in (bare, events))
+            t.check(role == "primary" or now <= before, lambda: f"{name}: {role} {fault} {text!r} is primary: {sorted(now - before)}")
+            t.check(role != "primary" or name not in PREFIXES or before <= now, lambda: f"{name}: {fault} {text!r} is not found")
+
+
 def test_verdicts(t):
     """The same by the client: a job a form, and what is no primary names no rank as its own first fault."""
     rows = [row for row in messages.read() if row.role != "primary"]
@@ -103,4 +156,4 @@ def test_verdicts(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_table, test_messages, test_verdicts)
+    trial.main(__doc__, test_table, test_messages, test_places, test_verdicts)
