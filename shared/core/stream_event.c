@@ -58,7 +58,7 @@ static bool tells_apart(enum ff_field_id id)
 	static const enum ff_field_id ids[] = {FF_F_rank, FF_F_pg_rank, FF_F_peer_rank,
 		FF_F_peer_local_rank, FF_F_rank_a, FF_F_rank_b, FF_F_failed_ranks,
 		FF_F_missing_ranks, FF_F_busid, FF_F_seq, FF_F_ranks, FF_F_local_rank, FF_F_pid,
-		FF_F_bdf, FF_F_cgroup, FF_F_node, FF_F_pod};
+		FF_F_bdf, FF_F_cgroup, FF_F_node, FF_F_pod, FF_F_addr};
 	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
 		if (ids[i] == id) {
 			return true;
@@ -70,7 +70,7 @@ static bool tells_apart(enum ff_field_id id)
 /* Faults fold by what they say, numbers aside, and the ranks they speak of; exits and facts only
  * if all their fields are the same: the pids of "Sending process N closing signal" are what those
  * lines are for. A sign is what a healthy process prints about itself, however often: the first of
- * a lane is kept with its fields, one for each GPU that it names, the others are counted. */
+ * a lane and of each GPU or address in it is kept with its fields, the others are counted. */
 static struct ff_lane_event key_of(const struct ff_event *e)
 {
 	bool fault = e->kind == FF_EVENT_FAULT && e->role != FF_ROLE_CONTEXT;
@@ -92,7 +92,7 @@ static struct ff_lane_event key_of(const struct ff_event *e)
 			(e->role == FF_ROLE_PRIMARY || e->role == FF_ROLE_SECONDARY));
 	hash = sign ? ff_str_hash(ff_str_z(e->signature), hash)
 		    : ff_str_hash(ff_str_n(&e->fingerprint, sizeof e->fingerprint), hash);
-	bool bare = sign && !ff_event_field(e, FF_F_busid).n;
+	bool bare = sign && !ff_event_field(e, FF_F_busid).n && !ff_event_field(e, FF_F_addr).n;
 	for (size_t i = 0; i < e->fields.n && !bare; i++) {
 		if (by_text && !tells_apart(e->fields.v[i].id)) {
 			continue;

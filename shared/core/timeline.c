@@ -463,6 +463,8 @@ void ff_timeline_finish(struct ff_timeline *t)
 	ff_map_finish(&t->maps->local);
 	ff_map_finish(&t->maps->pids);
 	ff_map_finish(&t->maps->pcis);
+	ff_map_finish(&t->maps->addrs);
+	ff_map_finish(&t->maps->hosts);
 	ff_map_finish(&t->maps->only);
 	ff_map_finish(&t->maps->homes);
 	for (size_t i = 0; i < t->nprovisional; i++) {

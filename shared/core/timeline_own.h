@@ -38,6 +38,8 @@ struct ff_timeline_maps {
 	struct ff_map pids;  /* node (or nothing), pid -> global rank + 1; a clash: of several */
 	struct ff_map only;  /* attempt, global rank -> its stream; a clash: of several */
 	struct ff_map pcis;  /* node (or nothing), PCI address -> global rank + 1; or a clash */
+	struct ff_map addrs; /* address -> node; or a clash */
+	struct ff_map hosts; /* host as NCCL prints it -> node */
 	struct ff_map homes; /* attempt, global rank -> struct ff_home */
 	struct ff_map texts; /* name of a catalogue text -> struct ff_text */
 	struct ff_marks *marks; /* one a stream, by its number */

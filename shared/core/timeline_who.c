@@ -629,6 +629,51 @@ static void learn_communicator(struct ff_timeline *t, const struct ff_sighting *
 	}
 }
 
+/* "Bootstrap : Using eth0:10.0.1.8<0>" tells the address of the node that prints it. */
+static void learn_address(struct ff_timeline *t, const struct ff_sighting *s)
+{
+	struct nccl_head head;
+	if (!s->node || !s->stream || !nccl_head(s->ev, &head)) {
+		return;
+	}
+	(void)ff_map_put(&t->maps->hosts, head.host, (void *)s->node);
+	struct ff_str addr = ff_event_field(s->ev, FF_F_addr);
+	const char *old = addr.n ? ff_map_get(&t->maps->addrs, addr) : NULL;
+	if (addr.n) {
+		bool other = old && (old == &clash || strcmp(old, s->node));
+		(void)ff_map_put(&t->maps->addrs, addr, other ? (void *)&clash : (void *)s->node);
+	}
+}
+
+int32_t ff_timeline_local(const struct ff_timeline *t, const struct ff_sighting *s, int64_t local)
+{
+	return s->stream ? local_to_global(t, place_of(s->stream), s->attempt, local) : FF_UNKNOWN;
+}
+
+const char *ff_timeline_node_at(const struct ff_timeline *t, struct ff_str addr)
+{
+	size_t n = 0;
+	while (n < addr.n && addr.p[n] != '<' && addr.p[n] != ']') {
+		n++;
+	}
+	addr.n = n;
+	for (size_t i = 0; addr.n && i < t->nnodes; i++) {
+		if (ff_str_eqz(addr, t->nodes[i])) {
+			return t->nodes[i];
+		}
+	}
+	const char *node = addr.n ? ff_map_get(&t->maps->addrs, addr) : NULL;
+	if (node) {
+		return node == &clash ? NULL : node;
+	}
+	ptrdiff_t dot = ff_str_chr(addr, '.', 0);
+	node = addr.n ? ff_map_get(&t->maps->hosts, addr) : NULL;
+	if (!node && dot > 0) { /* NCCL's own head is cut at the first dot, a peer's name is not */
+		node = ff_map_get(&t->maps->hosts, ff_str_n(addr.p, (size_t)dot));
+	}
+	return node;
+}
+
 static void learn_event(struct ff_timeline *t, const struct ff_sighting *s)
 {
 	const struct ff_event *e = s->ev;
@@ -795,5 +840,6 @@ void ff_timeline_learn(struct ff_timeline *t)
 	for (size_t i = 0; i < t->nall; i++) {
 		learn_pid(t, &t->all[i]);
 		learn_communicator(t, &t->all[i]);
+		learn_address(t, &t->all[i]);
 	}
 }

@@ -27,7 +27,7 @@ struct row {
 	const char *what;
 	struct world_event events[EVENTS];
 	enum ff_verdict_kind kind;
-	const char *ranks, *fault;
+	const char *who, *fault; /* ranks, or the node */
 	enum ff_rule_id rule;
 };
 
@@ -102,6 +102,70 @@ static const struct row rows[] = {
 	{"all but one waited, and that one was heard to its end",
 		{WAIT("0", 600000, NINE), WAIT("1", 600000, NINE), WAIT("2", 600000, NINE)},
 		FF_VERDICT_RANK, "3", "straggler-hang", FF_RULE_late},
+	{"a key of the store ends in the missing rank",
+		{E("0", 8000, "store-timeout", "key=/default_pg/0//cpu//0/3"),
+			E("1", 8000, "store-timeout", "key=/default_pg/0//cpu//0/3")},
+		FF_VERDICT_RANK, "3", "store-timeout", FF_RULE_accused},
+	{"unless that one waits itself",
+		{E("0", 8000, "store-timeout", "key=/default_pg/0//cpu//0/3"),
+			E("3", 8000, "store-timeout", "key=/default_pg/0//cpu//0/0")},
+		FF_VERDICT_UNDETERMINED, "", "store-timeout", FF_RULE_undetermined},
+	{"a key of a rank that the world does not have: whoever waits for it",
+		{E("1", 8000, "store-timeout", "key=/default_pg/0//cpu//0/4")}, FF_VERDICT_RANK,
+		"1", "store-timeout", FF_RULE_accused},
+	{"a list of keys names nobody",
+		{E("0", 8000, "store-timeout", "key=/default_pg/0//cpu//0/1, /x//cpu//0/3"),
+			E("1", 8000, "gloo-peer-closed", NULL)},
+		FF_VERDICT_UNDETERMINED, "", "store-timeout", FF_RULE_undetermined},
+	{"the first connection that closed on the node; later ones are clean-up",
+		{E("2", 1000, "nccl-remote-error", "peer_local_rank=1"),
+			E("2", 1010, "nccl-remote-error", "peer_local_rank=1"),
+			E("3", 3000, "nccl-remote-error", "peer_local_rank=0")},
+		FF_VERDICT_RANK, "3", "nccl-remote-error", FF_RULE_accused},
+	{"two connections that closed in one moment",
+		{E("2", 1000, "nccl-remote-error", "peer_local_rank=1"),
+			E("3", 1010, "nccl-remote-error", "peer_local_rank=0"),
+			E("0", 2000, "gloo-peer-closed", NULL)},
+		FF_VERDICT_UNDETERMINED, "", "nccl-remote-error", FF_RULE_undetermined},
+	{"all others lost the store: rank 0 serves it",
+		{E("1", 1000, "store-unreachable", NULL), E("2", 1010, "store-unreachable", NULL),
+			E("3", 1020, "store-unreachable", NULL)},
+		FF_VERDICT_RANK, "0", "store-unreachable", FF_RULE_accused},
+	{"rank 0 itself lost a peer: the store's end is a consequence",
+		{E("0", 900, "gloo-peer-closed", NULL), E("1", 1000, "store-unreachable", NULL),
+			E("2", 1010, "store-unreachable", NULL),
+			E("3", 1020, "store-unreachable", NULL)},
+		FF_VERDICT_UNDETERMINED, "", "gloo-peer-closed", FF_RULE_undetermined},
+	{"addresses lead to the only rank of a node that reports nothing",
+		{E("0", 1000, "nccl-remote-error", "peer_addr=node-b<50514>"),
+			E("1", 1000, "nccl-remote-error", "peer_addr=node-b<50516>"),
+			E("3", 1200, "nccl-remote-error", NULL)},
+		FF_VERDICT_RANK, "2", "nccl-remote-error", FF_RULE_accused},
+	{"two nodes accuse each other",
+		{E("0", 1000, "nccl-remote-error", "peer_addr=node-b<50514>"),
+			E("1", 1000, "nccl-remote-error", NULL),
+			E("3", 1200, "nccl-remote-error", "peer_addr=node-a<50516>")},
+		FF_VERDICT_UNDETERMINED, "", "nccl-remote-error", FF_RULE_undetermined},
+	{"an address that nobody says whose it is",
+		{E("0", 1000, "nccl-remote-error", "peer_addr=10.0.1.9<50514>"),
+			E("1", 1000, "nccl-remote-error", NULL),
+			E("3", 1200, "nccl-remote-error", NULL)},
+		FF_VERDICT_UNDETERMINED, "", "nccl-remote-error", FF_RULE_undetermined},
+	{"an address that a node gave as its own",
+		{{"2", 100, "node-address", "host-b:7:7 [0] NCCL INFO Bootstrap", "addr=10.0.1.9",
+			 FF_TAG_NONE, 0, 0},
+			E("0", 1000, "nccl-remote-error", "peer_addr=10.0.1.9<50514>"),
+			E("1", 1000, "nccl-remote-error", NULL),
+			E("3", 1200, "nccl-remote-error", NULL)},
+		FF_VERDICT_RANK, "2", "nccl-remote-error", FF_RULE_accused},
+	{"adapters of two nodes ran out of retries to a third",
+		{{"console", 1000, "ib-link-down", "gpu1:5:6 [0] NCCL WARN NET/IB",
+			 "peer_addr=gpu3<1>;code=12", FF_TAG_NONE, 0, 0},
+			{"console", 1500, "ib-link-down", "gpu2:5:6 [0] NCCL WARN NET/IB",
+				"peer_addr=gpu3<2>;code=12", FF_TAG_NONE, 0, 0},
+			{"console", 1600, "ib-link-down", "gpu3:5:6 [0] NCCL WARN NET/IB",
+				"peer_addr=gpu1<2>;code=5", FF_TAG_NONE, 0, 0}},
+		FF_VERDICT_NODE, "gpu3", "ib-link-down", FF_RULE_accused},
 	{"the waiters disagree: the silent one need not be the reason",
 		{WAIT("0", 600000, NINE), WAIT("1", 600000, "seq=8;op=ALLREDUCE;numel_in=100"),
 			WAIT("2", 600000, NINE)},
@@ -140,11 +204,12 @@ START_TEST(peers_decide)
 	const struct row *row = &rows[_i];
 	struct world w;
 	struct ff_verdict *v = judge(&w, row, 0);
-	char who[64];
-	world_who(v, who, sizeof who);
+	char ranks[64];
+	world_who(v, ranks, sizeof ranks);
+	const char *who = v->kind == FF_VERDICT_NODE ? v->node : ranks;
 	ck_assert_msg(v->kind == row->kind, "%s: %s, %s", row->what, ff_verdict_kind_name(v->kind),
 		v->why[0].text);
-	ck_assert_msg(!strcmp(who, row->ranks), "%s: ranks %s", row->what, who);
+	ck_assert_msg(!strcmp(who, row->who), "%s: %s", row->what, who);
 	ck_assert_msg(v->fault && !strcmp(v->fault, row->fault), "%s: fault %s", row->what,
 		v->fault ? v->fault : "none");
 	ck_assert_msg(!strcmp(v->why[0].rule, ff_rule_name(row->rule)), "%s: rule %s", row->what,
@@ -162,9 +227,10 @@ START_TEST(without_its_rule_nobody_is_named)
 	}
 	struct world w;
 	struct ff_verdict *v = judge(&w, row, 1ull << row->rule);
-	char who[64];
-	world_who(v, who, sizeof who);
-	ck_assert_msg(strcmp(who, row->ranks) || v->kind != row->kind, "%s: also by rule %s",
+	char ranks[64];
+	world_who(v, ranks, sizeof ranks);
+	const char *who = v->kind == FF_VERDICT_NODE ? v->node : ranks;
+	ck_assert_msg(strcmp(who, row->who) || v->kind != row->kind, "%s: also by rule %s",
 		row->what, v->why[0].rule);
 	ff_verdict_destroy(v);
 	world_finish(&w);

@@ -82,6 +82,7 @@ static const char world_catalog[] = "["
 	FAULT_ENTRY("nccl-remote-error", "secondary", "network") ","
 	FAULT_ENTRY("store-timeout", "secondary", "network") ","
 	FAULT_ENTRY("store-unreachable", "secondary", "network") ","
+	FAULT_ENTRY("ib-link-down", "secondary", "network") ","
 	FAULT_ENTRY("pg-status", "context", "network") ","
 	FAULT_ENTRY("time-limit", "primary", "scheduler") ","
 	FAULT_ENTRY("preempted", "primary", "scheduler") ","
@@ -92,6 +93,7 @@ static const char world_catalog[] = "["
 	FACT_ENTRY("agent-signalled") ","
 	FACT_ENTRY("agent-restart") ","
 	FACT_ENTRY("step-aborted") ","
+	FACT_ENTRY("node-address") ","
 	FACT_ENTRY("rank-map")
 	"]";
 /* clang-format on */
