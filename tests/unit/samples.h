@@ -62,6 +62,34 @@ static const struct sample sample_prefixes[] = {
 	{"journal", SAMPLE_TEXT("2024-05-01T12:00:00+0000 gpu07 trainer[991]: "), NULL},
 };
 
+/* The same prefix of two processes: their lines are two lanes, however they alternate. */
+static const struct {
+	const char *name;
+	struct ff_str a, b;
+} sample_pairs[] = {
+	{"srun", SAMPLE_TEXT(" 3: "), SAMPLE_TEXT("13: ")},
+	{"ompi4", SAMPLE_TEXT("[1,3]<stderr>:"), SAMPLE_TEXT("[1,4]<stderr>:")},
+	{"ompi5", SAMPLE_TEXT("[1,3][a:7]<stderr>: "), SAMPLE_TEXT("[1,4][a:8]<stderr>: ")},
+	{"ompi-xml", SAMPLE_TEXT("<stderr rank=\"3\">"), SAMPLE_TEXT("<stderr rank=\"4\">")},
+	{"hydra", SAMPLE_TEXT("[3] "), SAMPLE_TEXT("[4] ")},
+	{"torchrun", SAMPLE_TEXT("[default3]:"), SAMPLE_TEXT("[default4]:")},
+	{"torch-hook", SAMPLE_TEXT("[rank3]: "), SAMPLE_TEXT("[rank4]: ")},
+	{"ts-hook", SAMPLE_TEXT("12:00:00 [rank3]: "), SAMPLE_TEXT("12:00:00 [rank4]: ")},
+	{"pdsh-torchrun", SAMPLE_TEXT("a: [default3]:"), SAMPLE_TEXT("b: [default3]:")},
+	{"ray", SAMPLE_TEXT("(W pid=7) "), SAMPLE_TEXT("(W pid=8, ip=10.0.0.5) ")},
+	{"ray-colour", SAMPLE_TEXT("\x1b[36m(W pid=7)\x1b[0m "),
+		SAMPLE_TEXT("\x1b[36m(W pid=8)\x1b[0m ")},
+	{"kubectl", SAMPLE_TEXT("[pod/a-0/c] "), SAMPLE_TEXT("[pod/a-1/c] ")},
+	{"kubectl-time", SAMPLE_TEXT("[pod/a-0/c] 2024-05-01T12:00:00.000000001Z "),
+		SAMPLE_TEXT("[pod/a-1/c] 2024-05-01T12:00:00.000000001Z ")},
+	{"kubectl-torchrun", SAMPLE_TEXT("[pod/a-0/c] [default3]:"),
+		SAMPLE_TEXT("[pod/a-1/c] [default3]:")},
+	{"syslog", SAMPLE_TEXT("May  1 12:00:00 gpu07 t[7]: "),
+		SAMPLE_TEXT("May  1 12:00:00 gpu08 t[7]: ")},
+	{"syslog-5424", SAMPLE_TEXT("<131>1 - gpu07 t 7 - - "),
+		SAMPLE_TEXT("<131>1 - gpu07 t 8 - - ")},
+};
+
 /* At the front of a line, with text behind. */
 static const struct sample sample_stamps[] = {
 	{"python", SAMPLE_TEXT("2024-05-01 12:00:00,123 INFO train: x\n"), NULL},

@@ -246,6 +246,45 @@ START_TEST(test_prefixed)
 }
 END_TEST
 
+/* The next line of the text with its prefix. */
+static void add_line(struct ff_buf *b, struct ff_str *text, struct ff_str prefix)
+{
+	ptrdiff_t lf = ff_str_chr(*text, '\n', 0);
+	size_t n = lf < 0 ? text->n : (size_t)lf + 1;
+	if (n) {
+		ff_buf_adds(b, prefix);
+		ff_buf_add(b, text->p, n);
+	}
+	*text = ff_str_skip(*text, n);
+}
+
+/* Two processes print two records at a time, line by line: both faults are there, and each has its
+ * own lane. */
+START_TEST(test_interleaved)
+{
+	struct random r = random_init((uint64_t)_i);
+	const struct sample *p = sample((size_t)_i), *other = &sample_records[0];
+	for (size_t k = 0; k < N(sample_pairs); k++) {
+		const char *name = sample_pairs[k].name;
+		struct ff_str x = p->text, y = other->text;
+		struct ff_buf b = {0};
+		while (x.n || y.n) {
+			add_line(&b, &x, sample_pairs[k].a);
+			add_line(&b, &y, sample_pairs[k].b);
+		}
+		check_fault(ff_buf_str(&b), p->fault, name, p->name);
+		check_fault(ff_buf_str(&b), other->fault, name, other->name);
+		struct ff_stream *s = create();
+		feed(s, ff_buf_str(&b), 0, b.len);
+		end(s);
+		ck_assert_msg(s->nlanes == 2, "%s: %zu lanes\n%s", name, s->nlanes, b.p);
+		ff_stream_destroy(s);
+		check_cuts(ff_buf_str(&b), name, &r, 3);
+		ff_buf_finish(&b);
+	}
+}
+END_TEST
+
 /* Every sample behind everything that may stand in front of it, once. */
 START_TEST(test_foreign)
 {
@@ -332,6 +371,7 @@ int main(void)
 	LOOP(tc, test_cut, NSAMPLES);
 	LOOP(tc, test_doubled, NSAMPLES);
 	LOOP(tc, test_prefixed, NRECORDS);
+	LOOP(tc, test_interleaved, NRECORDS);
 	LOOP(tc, test_foreign, NSAMPLES);
 	LOOP(tc, test_bytes, NSAMPLES);
 	LOOP(tc, test_nested, N(nests) + NSAMPLES);
