@@ -1,7 +1,6 @@
 #include "core/stream_own.h"
 
 #include "base/arr.h"
-#include "base/mask.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -187,195 +186,6 @@ uint32_t ff_stream_lane_index(const struct ff_stream *s, const struct ff_lane *l
 	return lane->index;
 }
 
-/* ---- the lane's summary */
-
-/* A line as the digest sees it. */
-struct entry {
-	const struct ff_line *line;
-	struct ff_str text;  /* prefixes off */
-	struct ff_str stamp; /* the time in a prefix */
-	struct ff_tag tag;   /* printed, else given with the line */
-	int64_t repeats;     /* of it that were left out */
-	bool live;           /* not digested before: it counts */
-};
-
-static struct ff_claimed claimed_of(const struct entry *e)
-{
-	struct ff_claimed claimed;
-	/* The program's own time is the inner one; a prefix has that of whoever passed the line
-	 * on. */
-	if (ff_stamp_parse(e->text, &claimed) ||
-		(e->stamp.n && ff_stamp_parse(e->stamp, &claimed))) {
-		return claimed;
-	}
-	return FF_CLAIMED_NONE;
-}
-
-static unsigned claim_class(const struct ff_claimed *c)
-{
-	return (c->has_year ? 2u : 0u) + (c->has_zone ? 1u : 0u);
-}
-
-static __int128 delay(const struct ff_pair *p)
-{
-	return (__int128)p->came - p->claimed.us;
-}
-
-/* Twice the area of the triangle of three pairs, seen as points (came, delay); > 0: b lies below
- * the line from a to c, so it is part of the lower envelope. */
-static __int128 below(const struct ff_pair *a, const struct ff_pair *b, const struct ff_pair *c)
-{
-	__int128 dx = (__int128)b->came - a->came, dy = delay(b) - delay(a);
-	__int128 ex = (__int128)c->came - a->came, ey = delay(c) - delay(a);
-	/* Stamps are within 2000-2099, differences below 2^52, products below 2^105. */
-	return dx * ey - ex * dy;
-}
-
-static void drop_pair(struct ff_lane *lane, size_t i)
-{
-	lane->npairs--;
-	memmove(lane->pairs + i, lane->pairs + i + 1, (lane->npairs - i) * sizeof *lane->pairs);
-}
-
-/* Too many: the inner one that bends the envelope least goes, the first of equals. */
-static void thin_pairs(struct ff_lane *lane)
-{
-	if (lane->npairs <= FF_PAIRS_MAX) {
-		return;
-	}
-	size_t least = 1;
-	__int128 area = below(&lane->pairs[0], &lane->pairs[1], &lane->pairs[2]);
-	for (size_t i = 2; i + 1 < lane->npairs; i++) {
-		__int128 a = below(&lane->pairs[i - 1], &lane->pairs[i], &lane->pairs[i + 1]);
-		if (a < area) {
-			area = a;
-			least = i;
-		}
-	}
-	drop_pair(lane, least);
-}
-
-/* Keeps the lower envelope of the delays: what came soonest says most about the clocks. Stamps of
- * the poorer kind (no year, no zone) don't mix with the better. */
-static void add_pair(struct ff_lane *lane, struct ff_pair p)
-{
-	if (!ff_usec_usable(p.came) || !ff_usec_usable(p.claimed.us)) {
-		return;
-	}
-	if (lane->npairs && claim_class(&p.claimed) != claim_class(&lane->pairs[0].claimed)) {
-		if (claim_class(&p.claimed) < claim_class(&lane->pairs[0].claimed)) {
-			return;
-		}
-		lane->npairs = 0;
-	}
-	size_t i = lane->npairs;
-	while (i > 0 && lane->pairs[i - 1].came > p.came) {
-		i--;
-	}
-	if (i > 0 && lane->pairs[i - 1].came == p.came) {
-		if (delay(&p) >= delay(&lane->pairs[i - 1])) {
-			return;
-		}
-		drop_pair(lane, --i);
-	}
-	if (i > 0 && i < lane->npairs && below(&lane->pairs[i - 1], &p, &lane->pairs[i]) <= 0) {
-		return;
-	}
-	FF_ARR_ROOM(lane->pairs, lane->npairs, lane->cpairs);
-	memmove(lane->pairs + i + 1, lane->pairs + i, (lane->npairs - i) * sizeof p);
-	lane->pairs[i] = p;
-	lane->npairs++;
-	while (i >= 2 && below(&lane->pairs[i - 2], &lane->pairs[i - 1], &p) <= 0) {
-		drop_pair(lane, --i);
-	}
-	while (i + 2 < lane->npairs && below(&p, &lane->pairs[i + 1], &lane->pairs[i + 2]) <= 0) {
-		drop_pair(lane, i + 1);
-	}
-	thin_pairs(lane);
-}
-
-/* Does the line hold a byte whose offset is k * 65,536, k >= 1? */
-static bool is_sample(const struct ff_line *line)
-{
-	uint64_t last = line->end > line->offset ? line->end - 1 : line->offset;
-	uint64_t k = last / FF_SAMPLE_STEP;
-	return k >= 1 && k * FF_SAMPLE_STEP >= line->offset;
-}
-
-static void summarise(struct ff_lane *lane, const struct ff_digest *d, const struct entry *e)
-{
-	const struct ff_line *line = e->line;
-	if (!lane->lines) {
-		lane->first_offset = line->offset;
-		lane->first = line->stamp;
-		lane->first_claimed = claimed_of(e);
-	}
-	lane->lines++;
-	lane->bytes += line->end - line->offset - line->between;
-	lane->last_offset = line->offset;
-	lane->last = line->stamp;
-	lane->dirty = true;
-	d->counts[FF_COUNT_lines]++;
-	d->counts[FF_COUNT_bytes] += line->end - line->offset - line->between;
-	d->counts[FF_COUNT_lines_cut] += line->cut;
-	if (is_sample(line) && ff_stamp_us(line->stamp) != FF_TIME_NONE) {
-		struct ff_pair pair = {ff_stamp_us(line->stamp), claimed_of(e)};
-		if (pair.claimed.us != FF_TIME_NONE) {
-			add_pair(lane, pair);
-		}
-	}
-}
-
-static void set_moment(
-	struct ff_moment *m, const struct ff_digest *d, const struct entry *e, bool text)
-{
-	m->set = true;
-	m->offset = e->line->offset;
-	m->line = e->line->number;
-	m->stamp = e->line->stamp;
-	if (!text) {
-		return;
-	}
-	size_t n = e->text.n < FF_PROGRESS_TEXT ? e->text.n : FF_PROGRESS_TEXT;
-	/* A restored row's text has just its own length. */
-	m->text = ff_xrealloc(m->text, FF_PROGRESS_TEXT + 1, 1);
-	memcpy(m->text, e->text.p, n);
-	m->text[n] = '\0';
-	d->counts[FF_COUNT_secrets] += ff_mask(m->text, n);
-}
-
-/* The gap between two progress lines, counted by its power of two; only between stamps of one
- * clock. */
-static void count_gap(struct ff_lane *lane, struct ff_stamp now)
-{
-	struct ff_stamp before = lane->progress.stamp;
-	bool one_clock = (before.arrived == FF_TIME_NONE) == (now.arrived == FF_TIME_NONE);
-	if (!lane->progress.set || !one_clock || ff_stamp_us(before) == FF_TIME_NONE ||
-		ff_stamp_us(now) == FF_TIME_NONE || ff_stamp_us(now) < ff_stamp_us(before)) {
-		return;
-	}
-	uint64_t gap = (uint64_t)ff_stamp_us(now) - (uint64_t)ff_stamp_us(before);
-	size_t power = gap ? 63 - (size_t)__builtin_clzll(gap) : 0;
-	size_t most = sizeof lane->cadence / sizeof lane->cadence[0] - 1;
-	lane->cadence[power < most ? power : most]++;
-}
-
-static void note_progress(struct ff_stream *s, struct ff_lane *lane, const struct ff_digest *d,
-	const struct entry *e, enum ff_progress progress)
-{
-	if (progress == FF_PROGRESS_DONE) {
-		set_moment(&lane->success, d, e, true);
-		return;
-	}
-	count_gap(lane, e->line->stamp);
-	set_moment(&lane->progress, d, e, true);
-	lane->steps++;
-	if (lane->has_fault && !lane->recovered.set && e->line->offset > lane->last_fault_offset) {
-		set_moment(&lane->recovered, d, e, false);
-	}
-	ff_stream_recover(s, lane);
-}
-
 /* ---- marks */
 
 /* The marks of one slice of a chunk. */
@@ -513,15 +323,15 @@ static void close_far(struct ff_stream *s, const struct ff_digest *d, uint64_t p
 }
 
 /* A record of this one line. */
-static void make_single(struct ff_record *rec, const struct entry *e, struct ff_buf *buf)
+static void make_single(struct ff_record *rec, const struct ff_stream_entry *e, struct ff_buf *buf)
 {
 	*rec = (struct ff_record){
-		.stamp = FF_STAMP_NONE, .claimed = claimed_of(e), .repeats = e->repeats};
+		.stamp = FF_STAMP_NONE, .claimed = ff_stream_claimed(e), .repeats = e->repeats};
 	ff_record_add(rec, e->line, ff_record_plain(e->text, buf), FF_LINE_TEXT);
 }
 
 static void keep_single(struct ff_stream *s, const struct ff_digest *d, struct ff_lane *lane,
-	const struct entry *e, const struct marked *marked)
+	const struct ff_stream_entry *e, const struct marked *marked)
 {
 	struct ff_record rec;
 	struct ff_buf buf = {0};
@@ -538,18 +348,18 @@ static void keep_single(struct ff_stream *s, const struct ff_digest *d, struct f
 /* A traceback without a tag under a log line that has one: the line's rank is the traceback's
  * only if a logger printed both (record.handled), or if the stream is one rank's. */
 static bool is_unowned(const struct ff_stream *s, const struct ff_joiner *j,
-	const struct ff_lane *lane, const struct entry *e)
+	const struct ff_lane *lane, const struct ff_stream_entry *e)
 {
 	return j->rec.kind == FF_RECORD_TRACEBACK && e->tag.kind == FF_TAG_NONE &&
 		lane->tag.kind != FF_TAG_NONE && s->origin.kind != FF_STREAM_RANK &&
 		!ff_record_is_blank(e->text);
 }
 
-static void after_open(struct ff_stream *s, struct ff_lane *lane, const struct entry *e)
+static void after_open(struct ff_stream *s, struct ff_lane *lane, const struct ff_stream_entry *e)
 {
 	struct ff_opening opening;
 	struct ff_buf buf = {0};
-	struct ff_claimed claimed = claimed_of(e);
+	struct ff_claimed claimed = ff_stream_claimed(e);
 	if (claimed.us != FF_TIME_NONE || lane->joiner.rec.claimed.us == FF_TIME_NONE) {
 		lane->joiner.rec.claimed = claimed;
 	}
@@ -564,7 +374,7 @@ static void after_open(struct ff_stream *s, struct ff_lane *lane, const struct e
 	}
 }
 
-static void note_repeats(struct ff_record *rec, enum ff_join join, const struct entry *e)
+static void note_repeats(struct ff_record *rec, enum ff_join join, const struct ff_stream_entry *e)
 {
 	if (join != FF_JOIN_NONE && e->repeats > rec->repeats) {
 		rec->repeats = e->repeats;
@@ -573,7 +383,7 @@ static void note_repeats(struct ff_record *rec, enum ff_join join, const struct 
 
 /* Takes a line that is marked, or whose lane has an open record, further. */
 static void digest(struct ff_stream *s, const struct ff_digest *d, struct ff_lane *lane,
-	const struct entry *e, const struct marked *marked)
+	const struct ff_stream_entry *e, const struct marked *marked)
 {
 	struct ff_joiner *j = &lane->joiner;
 	enum ff_progress progress = FF_PROGRESS_NONE;
@@ -613,7 +423,7 @@ static void digest(struct ff_stream *s, const struct ff_digest *d, struct ff_lan
 		close_record(s, d, lane, true);
 	}
 	if (progress && join != FF_JOIN_TAKEN) {
-		note_progress(s, lane, d, e, progress);
+		ff_stream_progress(s, lane, d, e, progress);
 	}
 }
 
@@ -643,7 +453,8 @@ static bool in_replay(const struct ff_stream *s)
 }
 
 /* The lane of a bare line: see stream.h. NULL: the untagged one. tag: of the line before. */
-static struct ff_lane *bare_lane(const struct ff_stream *s, const struct entry *e, bool *ret_blank)
+static struct ff_lane *bare_lane(
+	const struct ff_stream *s, const struct ff_stream_entry *e, bool *ret_blank)
 {
 	struct ff_lane *follow = s->follow;
 	*ret_blank = false;
@@ -656,7 +467,8 @@ static struct ff_lane *bare_lane(const struct ff_stream *s, const struct entry *
 	return NULL;
 }
 
-static struct ff_lane *route(struct ff_stream *s, const struct ff_digest *d, const struct entry *e)
+static struct ff_lane *route(
+	struct ff_stream *s, const struct ff_digest *d, const struct ff_stream_entry *e)
 {
 	uint64_t *counts = e->live ? d->counts : NULL;
 	int32_t attempt = e->line->tags.attempt;
@@ -689,11 +501,11 @@ static struct ff_tag inner_tag(struct ff_tag printed, struct ff_tag given)
 	return given_wins ? given : printed;
 }
 
-static struct entry make_entry(const struct ff_line *line, bool live)
+static struct ff_stream_entry make_entry(const struct ff_line *line, bool live)
 {
 	struct ff_entry entry;
 	ff_line_entry(line->text, &entry);
-	return (struct entry){
+	return (struct ff_stream_entry){
 		.line = line,
 		.text = entry.text,
 		.stamp = entry.stamp,
@@ -715,12 +527,12 @@ static void on_piece(void *ud, const struct ff_line *line)
 	if (line->offset > s->deadline) {
 		close_far(s, slice->d, line->offset, live);
 	}
-	struct entry e = make_entry(line, live);
+	struct ff_stream_entry e = make_entry(line, live);
 	struct marked marked;
 	find_marks(slice, line->text, &marked);
 	struct ff_lane *lane = route(s, slice->d, &e);
 	if (live) {
-		summarise(lane, slice->d, &e);
+		ff_stream_summarise(lane, slice->d, &e);
 	}
 	if (lane->joiner.open || marked.text || marked.opener || marked.nprogress) {
 		digest(s, slice->d, lane, &e, &marked);
@@ -916,7 +728,7 @@ void ff_stream_restore(struct ff_stream *s, uint64_t digested, uint64_t resume, 
 /* ---- provisional events */
 
 /* The lane that the unfinished line would go to; NULL: none that is there yet. */
-static const struct ff_lane *peek_lane(const struct ff_stream *s, const struct entry *e)
+static const struct ff_lane *peek_lane(const struct ff_stream *s, const struct ff_stream_entry *e)
 {
 	bool blank = false;
 	const struct ff_lane *lane = e->tag.kind == FF_TAG_NONE ? bare_lane(s, e, &blank) : NULL;
@@ -927,8 +739,8 @@ static const struct ff_lane *peek_lane(const struct ff_stream *s, const struct e
 }
 
 /* What digest() would do with the line, on a copy of the lane's joiner. */
-static void draft_entry(struct ff_draft *dr, const struct ff_lane *lane, const struct entry *e,
-	const struct marked *marked)
+static void draft_entry(struct ff_draft *dr, const struct ff_lane *lane,
+	const struct ff_stream_entry *e, const struct marked *marked)
 {
 	struct ff_joiner j;
 	enum ff_progress progress = FF_PROGRESS_NONE;
@@ -951,7 +763,7 @@ static void draft_entry(struct ff_draft *dr, const struct ff_lane *lane, const s
 				      : FF_JOIN_NONE;
 	}
 	if (join == FF_JOIN_OPENED) {
-		j.rec.claimed = claimed_of(e);
+		j.rec.claimed = ff_stream_claimed(e);
 	} else if (join == FF_JOIN_TAKEN) {
 		j.rec.unowned = j.rec.unowned || is_unowned(dr->stream, &j, lane, e);
 	}
@@ -1012,7 +824,7 @@ static const struct ff_lane *draft_line(const struct ff_stream *s, struct ff_dra
 	}
 	ff_line_pieces(&whole, &buf, on_last_piece, &line);
 	struct marked marked = {0};
-	struct entry e = make_entry(&line, true);
+	struct ff_stream_entry e = make_entry(&line, true);
 	const struct ff_lane *lane = peek_lane(s, &e);
 	scan_line(dr->digest->catalog, line.text, &marked);
 	if (lane && !(lane->joiner.open || marked.text || marked.opener)) {

@@ -1,9 +1,28 @@
-/* stream, inside: what core/stream.c (bytes, lines, lanes, offsets) and core/stream_event.c
- * (records become events) share. Nobody else includes it.
+/* stream, inside: what core/stream.c (bytes, lines, lanes, offsets), core/stream_lane.c (a lane's
+ * summary) and core/stream_event.c (records become events) share. Nobody else includes it.
  */
 #pragma once
 
 #include "core/stream.h"
+
+/* A line as the digest sees it. */
+struct ff_stream_entry {
+	const struct ff_line *line;
+	struct ff_str text;  /* prefixes off */
+	struct ff_str stamp; /* the time in a prefix */
+	struct ff_tag tag;   /* printed, else given with the line */
+	int64_t repeats;     /* of it that were left out */
+	bool live;           /* not digested before: it counts */
+};
+
+/* The time that a line claims: the program's own, else its prefix's; FF_CLAIMED_NONE. */
+struct ff_claimed ff_stream_claimed(const struct ff_stream_entry *e);
+/* Counts a line that was not digested before. */
+void ff_stream_summarise(struct ff_lane *lane, const struct ff_digest *d,
+			 const struct ff_stream_entry *e);
+/* It is a step, or a word of success. */
+void ff_stream_progress(struct ff_stream *s, struct ff_lane *lane, const struct ff_digest *d,
+			const struct ff_stream_entry *e, enum ff_progress progress);
 
 /* What a lane remembers of one of its events. */
 struct ff_lane_event {
