@@ -31,7 +31,8 @@ TYPES = {"INT", "US", "MS", "STR", "ADDR", "RANKS", "BYTES"}
 KEYS = {"id", "title", "did", "category", "role", "domain", "kind", "generic", "match", "cause", "mechanism", "symptoms", "confirm",
         "fix", "prevent", "verify", "example_fix", "affects", "see_also", "references", "tags", "examples", "counterexamples"}
 MATCH_KEYS = {"literal", "pattern", "component", "since", "source"}
-TITLE_MOST, CAUSE_MOST, SENTENCES_MOST = 60, 200, 3  # what a screen of 100 columns shows in a line, and in three
+# What a screen of 100 columns shows in a line (title, expectation), and in three.
+TITLE_MOST, EXPECT_MOST, CAUSE_MOST, SENTENCES_MOST = 60, 80, 200, 3
 
 # What says nothing: a reader at 3 a.m. needs a place to look at, a command, or a change.
 VAGUE = re.compile(r"\b(?:check|see|read|inspect|look at) (?:the |your )?(?:logs?|documentation|manual)\b(?! of)|\bor not$|\bas appropriate\b|"
@@ -248,6 +249,8 @@ class Lint:
     def check_command(self, where, v):
         if len(v["expect"]) < 4 or not re.search(r"[a-z0-9]", v["expect"]):
             self.bad(where, "expects nothing: %r" % v["expect"])
+        if len(v["expect"]) > EXPECT_MOST:
+            self.bad(where, "expects more than %d characters: %r" % (EXPECT_MOST, v["expect"]))
         bare = re.sub(r'"(?:\\.|[^"\\])*"|\'[^\']*\'', "QUOTED", v["run"])
         for part in re.split(r"\|\||&&|;|\|", bare):
             words = [w for w in part.split() if not re.match(r"\w+=", w)]
