@@ -765,6 +765,48 @@ static void judge_chains(struct ff_matcher *m, const struct ff_record *rec)
 	}
 }
 
+/* ---- launchers */
+
+/* A frame that only a launcher's own process has: its name, else NULL (SOURCES.md
+ * torch-elastic-logs, torch-spawn, deepspeed-launcher). */
+static const char *launcher_of(const struct ff_frame *f)
+{
+	static const struct {
+		const char *path, *func, *name; /* func NULL: any */
+	} frames[] = {
+		{"torch/distributed/run.py", NULL, "torchrun"},
+		{"torch/distributed/launch.py", NULL, "torch.distributed.launch"},
+		{"torch/multiprocessing/spawn.py", "start_processes", "spawn"},
+		{"accelerate/commands/", NULL, "accelerate"},
+		{"deepspeed/launcher/", NULL, "deepspeed"},
+		{"lightning/fabric/cli.py", NULL, "fabric"},
+	};
+	for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+		if (ff_str_find(f->path, ff_str_z(frames[i].path), 0) >= 0 &&
+			(!frames[i].func || ff_str_eqz(f->func, frames[i].func))) {
+			return frames[i].name;
+		}
+	}
+	return NULL;
+}
+
+static void name_launcher(struct ff_matcher *m, const struct ff_record *rec, struct found *f)
+{
+	const struct part *p = f->part == NONE ? NULL : &m->parts[f->part];
+	bool own = p && f->hit.line == p->exception && !f->hit.quoted && !rec->handled;
+	const char *name = NULL;
+	if (!own) {
+		return;
+	}
+	for (size_t i = p->first; !name && i < p->exception; i++) {
+		struct ff_frame frame;
+		name = frame_at(m, rec, i, &frame) ? launcher_of(&frame) : NULL;
+	}
+	if (name) {
+		ff_fields_set(&f->hit.fields, FF_F_launcher, ff_str_z(name));
+	}
+}
+
 /* ---- the whole */
 
 /* Whose row of torchrun's table we are in: "  rank      : 25 (local_rank: 1)". */
@@ -811,6 +853,10 @@ static void finish_hit(
 	}
 	hit->frame = describe_frame(m, rec, p ? p->frame : NONE);
 	hit->copies = p && rec->copies && hit->line == p->exception ? rec->copies : 1;
+	name_launcher(m, rec, f);
+	if (rec->kind == FF_RECORD_BOX && is_own_fault(hit)) {
+		ff_fields_set(&hit->fields, FF_F_launcher, FF_STR("mpirun"));
+	}
 	if (rec->mixed && is_own_fault(hit)) {
 		ff_fields_set(&hit->fields, FF_F_mixed, FF_STR("1"));
 	}

@@ -44,6 +44,9 @@ const struct ff_str ff_record_openers[] = {
 	{" detected that one or more processes exited", 43},
 	{"MPI_ABORT was invoked on rank ", 30},
 	{"BAD TERMINATION OF ONE OF YOUR", 30},
+	{" has exited due to process rank ", 32},
+	{" was unable to launch the specified", 35},
+	{"The user-provided time limit for job", 36},
 	{" has lost communication with a remote daemon", 44},
 	{"Rendezvous complete for workers. Result:", 40},
 };

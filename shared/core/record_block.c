@@ -132,6 +132,9 @@ bool ff_record_is_box(struct ff_str text)
 		"MPI_ABORT was invoked on rank ",
 		"BAD TERMINATION OF ONE OF YOUR",
 		" has lost communication with a remote daemon",
+		" has exited due to process rank ",
+		" was unable to launch the specified application",
+		"The user-provided time limit for job execution",
 	};
 	struct ff_str head = {text.p, text.n < 120 ? text.n : 120};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {

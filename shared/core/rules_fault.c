@@ -246,7 +246,8 @@ static const struct ff_sighting *launcher_fault(const struct look *k)
 		}
 	}
 	const struct ff_sighting *s = k->loose[0];
-	bool launcher = s->stream && s->stream->origin.kind == FF_STREAM_AGENT;
+	bool launcher = (s->stream && s->stream->origin.kind == FF_STREAM_AGENT) ||
+		ff_event_field(s->ev, FF_F_launcher).n;
 	bool peers = !strncmp(s->ev->fault, "rendezvous", 10); /* it waited for other nodes */
 	return (launcher && !peers) || is_fault(s, "config-error") ? s : NULL;
 }

@@ -728,6 +728,16 @@ static void learn_pid(struct ff_timeline *t, const struct ff_sighting *s)
 	}
 }
 
+/* Lines of several processes in one pipe, a launcher's own words, or more than once what ends a
+ * process. */
+static bool shows_several(const struct ff_event *e)
+{
+	bool ends = e->kind == FF_EVENT_FAULT && e->role == FF_ROLE_PRIMARY && !e->handled &&
+		!e->recovered;
+	return (ends && e->count > 1) || ff_event_field(e, FF_F_mixed).n ||
+		ff_event_field(e, FF_F_launcher).n;
+}
+
 /* A run of one process, or of unknown size where nothing tells several apart (shared/README.md
  * 6.5). */
 static bool is_one_rank(const struct ff_timeline *t)
@@ -755,7 +765,8 @@ static bool is_one_rank(const struct ff_timeline *t)
 				return false;
 			}
 		}
-		if (t->all[i].ev->kind == FF_EVENT_EXIT || ff_timeline_is_sender(&t->all[i])) {
+		if (t->all[i].ev->kind == FF_EVENT_EXIT || ff_timeline_is_sender(&t->all[i]) ||
+			shows_several(t->all[i].ev)) {
 			return false;
 		}
 	}

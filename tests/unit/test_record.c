@@ -9,28 +9,29 @@
 
 /* Exceptions need no text: one that none knows shows its class and message. These few show what a
  * record that is no traceback holds together. */
+/* clang-format off */
 #define ENTRY(id, role, more, literal, pattern) \
 	"{\"id\":\"" id "\",\"title\":\"t\",\"category\":\"c\",\"role\":\"" role "\"," more \
-	"\"domain\":\"user\",\"match\":[{\"literal\":\"" literal "\",\"pattern\":\"" pattern \
-	"\"}]}"
+	"\"domain\":\"user\",\"match\":[{\"literal\":\"" literal "\",\"pattern\":\"" pattern "\"}]}"
 
-static const char catalog_json[] = "[" ENTRY("fatal", "primary", "",
-	"Fatal Python error: ", "error: (?<reason>[^\\\\n]+)") "," ENTRY("nccl", "secondary", "",
-	"NCCL error: ",
-	"error: (?<reason>[^,]+)[^\\\\n]*\\\\n"
-	"(?<cls>nccl\\\\w+): [^\\\\n]*\\\\nLast error:\\\\n(?<msg>[^\\\\n]+)") "," ENTRY("cxx",
-	"primary", "", "terminate called",
-	"of '(?<cls>[^']+)'\\\\n"
-	"  what\\\\(\\\\):  (?<msg>[^\\\\n]+)") "," ENTRY("barrier", "secondary", "",
-	"failed to pass",
-	"Rank (?<rank>\\\\d+) failed to pass[^\\\\n]*"
-	"\\\\n ?Original exception: \\\\n") "," ENTRY("signal", "primary", "", "*** SIG",
-	"[*]{3} (?<signal>SIG\\\\w+) (?:\\\\(@0x0\\\\) )?"
-	"received (?:by PID (?<pid>\\\\d+))?") "," ENTRY("oom", "primary", "", "Killed process ",
-	"Killed process (?<pid>\\\\d+)") "," ENTRY("row", "context", "\"kind\":\"exit\",",
-	"  rank  ",
-	"  rank +: (?<rank>\\\\d+)[^\\\\n]*\\\\n"
-	"  exitcode +: (?<exit_code>-?\\\\d+)") "]";
+static const char catalog_json[] = "["
+	ENTRY("fatal", "primary", "", "Fatal Python error: ", "error: (?<reason>[^\\\\n]+)") ","
+	ENTRY("nccl", "secondary", "", "NCCL error: ",
+		"error: (?<reason>[^,]+)[^\\\\n]*\\\\n(?<cls>nccl\\\\w+): [^\\\\n]*\\\\n"
+		"Last error:\\\\n(?<msg>[^\\\\n]+)") ","
+	ENTRY("cxx", "primary", "", "terminate called",
+		"of '(?<cls>[^']+)'\\\\n  what\\\\(\\\\):  (?<msg>[^\\\\n]+)") ","
+	ENTRY("barrier", "secondary", "", "failed to pass",
+		"Rank (?<rank>\\\\d+) failed to pass[^\\\\n]*\\\\n ?Original exception: \\\\n") ","
+	ENTRY("signal", "primary", "", "*** SIG",
+		"[*]{3} (?<signal>SIG\\\\w+) (?:\\\\(@0x0\\\\) )?"
+		"received (?:by PID (?<pid>\\\\d+))?") ","
+	ENTRY("oom", "primary", "", "Killed process ", "Killed process (?<pid>\\\\d+)") ","
+	ENTRY("launch", "primary", "", "unable to launch",
+		"launch the(?:[^\\\\n]*\\\\n){1,9}? *Node: (?<node>\\\\S+)") ","
+	ENTRY("row", "context", "\"kind\":\"exit\",", "  rank  ",
+		"  rank +: (?<rank>\\\\d+)[^\\\\n]*\\\\n  exitcode +: (?<exit_code>-?\\\\d+)") "]";
+/* clang-format on */
 
 struct world {
 	struct ff_catalog *catalog;
@@ -335,6 +336,28 @@ static const struct {
 	 "Memory cgroup out of memory: Killed process 4122 (python3)\n"
 	 "Memory cgroup out of memory: Killed process 4122 (python3)\n",
 		"1 oom pid=4121\n2 oom pid=4122 x2\n"},
+	/* a launcher's own traceback and box are no rank's; a child's traceback is not its own */
+	{TB "  File \"/env/bin/accelerate\", line 8, in <module>\n    sys.exit(main())\n"
+	    "  File \"/env/lib/python3.11/site-packages/accelerate/commands/launch.py\", line 9, "
+	    "in f\n"
+	    "ValueError: unknown key\n",
+		"5 ValueError|unknown key launcher=accelerate [accelerate:8 in <module>: "
+		"sys.exit(main())]\n"},
+	{TB STEP "  File \"/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py\", "
+		 "line 9, in "
+		 "start_processes\n    process.start()\nAttributeError: can't pickle\n",
+		"6 AttributeError|can't pickle launcher=spawn [train.py:7 in step: x = y]\n"},
+	{TB "  File \"/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py\", line 9, "
+	    "in _wrap\n"
+	    "    fn(i, *args)\n" STEP "KeyError: 'a'\n",
+		"6 KeyError|'a' [train.py:7 in step: x = y]\n"},
+	{"prterun was unable to launch the specified application as it lacked\npermissions to "
+	 "execute "
+	 "an executable:\n\n   Executable: /opt/app/ring\n   Node: node-b\n\nwhile attempting to "
+	 "start "
+	 "process rank "
+	 "8.\n--------------------------------------------------------------------------\n",
+		"1 launch launcher=mpirun node=node-b\n"},
 	/* error.json (torch-elastic-errors): the handler's shape, a launcher's copy, a free text */
 	{"{\"message\": {\"message\": \"ValueError: b\", \"extraInfo\": {\"py_callstack\": "
 	 "\"Traceback "

@@ -252,6 +252,44 @@ START_TEST(driver_lines_join_by_pid_and_pci_address)
 }
 END_TEST
 
+/* One untagged text of a run of unknown size is rank 0's, unless it shows several processes. */
+START_TEST(one_text_may_be_of_several_processes)
+{
+	static const struct world_stream text[] = {
+		{"log", FF_STREAM_MIXED, FF_UNKNOWN, NULL, FF_UNKNOWN, FF_UNKNOWN},
+	};
+	static const struct {
+		const char *signature, *fields;
+		uint32_t count;
+		unsigned flags;
+		int32_t rank;
+	} faults[] = {
+		{"index-error", NULL, 1, 0, 0},
+		{"index-error", NULL, 2, 0, FF_UNKNOWN}, /* a process ends once */
+		{"index-error", NULL, 2, HANDLED, 0},
+		{"index-error", NULL, 2, RECOVERED, 0},
+		{"index-error", "mixed=1", 1, 0, FF_UNKNOWN},
+		{"index-error", "launcher=accelerate", 1, 0, FF_UNKNOWN},
+	};
+	for (size_t i = 0; i < N(faults); i++) {
+		const struct world_event event[] = {
+			{"log", 0, faults[i].signature, "e", faults[i].fields, FF_TAG_NONE, 0,
+				faults[i].flags},
+		};
+		struct world w;
+		world_init(&w, 0, NULL);
+		world_streams(&w, text, N(text));
+		world_events(&w, event, N(event));
+		w.streams[0]->events[0].count = faults[i].count;
+		struct ff_timeline t = build(&w);
+		ck_assert_msg(find(&t, "log@0")->rank == faults[i].rank, "row %zu: rank %d", i,
+			(int)find(&t, "log@0")->rank);
+		ff_timeline_finish(&t);
+		world_finish(&w);
+	}
+}
+END_TEST
+
 /* torchrun's tree knows local ranks only: with two nodes the prefix that torch prints tells. */
 START_TEST(printed_ranks_of_files)
 {
@@ -669,6 +707,7 @@ int main(void)
 		tc, a_rank_of_a_group_is_global_where_the_group_is_the_job, 0, N(groups));
 	tcase_add_test(tc, driver_lines_join_by_pid_and_pci_address);
 	tcase_add_test(tc, printed_ranks_of_files);
+	tcase_add_test(tc, one_text_may_be_of_several_processes);
 	tcase_add_test(tc, a_record_with_a_failed_rank_is_all_that_ranks);
 	tcase_add_loop_test(tc, task_report_is_about, 0, N(task_reports));
 	tcase_add_test(tc, restarts_count_once_however_many_agents_tell);
