@@ -403,13 +403,21 @@ static bool is_marker(struct ff_str text)
 	return true;
 }
 
+/* The front of a path that rich broke. */
+static bool is_path_piece(const struct ff_record *rec, size_t line)
+{
+	struct ff_str text = ff_record_line_text(rec, line);
+	struct ff_frame frame;
+	return rec->lines[line].role == FF_LINE_FRAME && ff_str_starts(text, FF_STR("/")) &&
+		!ff_record_odd_frame(text, &frame);
+}
+
 /* The frame in this line, of Python, rich or IPython. rich breaks a long path: the lines above it
  * that are no frame are its front. The path is good until the next call. */
 static bool frame_at(
 	struct ff_matcher *m, const struct ff_record *rec, size_t line, struct ff_frame *ret)
 {
 	enum ff_line_role role;
-	struct ff_frame above;
 	if (ff_record_frame(view(rec, line, &role), ret)) {
 		return true;
 	}
@@ -418,8 +426,7 @@ static bool frame_at(
 		return false;
 	}
 	size_t from = line;
-	while (from > 0 && rec->lines[from - 1].role == FF_LINE_FRAME &&
-		!ff_record_odd_frame(ff_record_line_text(rec, from - 1), &above)) {
+	while (from > 0 && is_path_piece(rec, from - 1)) {
 		from--;
 	}
 	if (from == line) {

@@ -201,6 +201,14 @@ static const struct {
 	 "╰────────────────────────────────────────────────────────╯\n"
 	 "ValueError: b\n",
 		"4 KeyError|'a' [data.py:3 in load]\n"},
+	{"╭────────── Traceback (most recent call last) ───────────╮\n"
+	 "│ /job/a/very/long/path/to/some/folder/that/holds/the/tra │\n"
+	 "│ in.py:9 in <module>                                    │\n"
+	 "│ /env/lib/python3.11/site-packages/torch/nn/modules/mod │\n"
+	 "│ ule.py:7 in f                                          │\n"
+	 "╰────────────────────────────────────────────────────────╯\n"
+	 "KeyError: 'a'\n",
+		"7 KeyError|'a' [train.py:9 in <module>]\n"},
 	{"+---------- Traceback (most recent call last) -----------+\n"
 	 "| /job/data.py:3 in load                                 |\n"
 	 "+--------------------------------------------------------+\n"
