@@ -243,7 +243,6 @@ static void look_init(struct look *k, struct ff_timeline *t)
 	k->stories = ff_xcalloc(t->nranks + 1, sizeof *k->stories);
 	for (size_t i = 0; i < t->nranks; i++) {
 		k->stories[i].line = &t->ranks[i];
-		k->nheard += t->ranks[i].own_stream;
 	}
 	for (size_t i = 0; i < t->nall; i++) {
 		if (in_attempt(k, &t->all[i])) {
@@ -252,6 +251,7 @@ static void look_init(struct look *k, struct ff_timeline *t)
 	}
 	for (size_t i = 0; i < t->nranks; i++) {
 		demote(k, &k->stories[i]);
+		k->reporters += k->stories[i].report != NULL;
 		see_end(k, &k->stories[i]);
 		if (k->stories[i].own) {
 			add_to_group(k, k->stories[i].own);
@@ -286,14 +286,26 @@ bool ff_look_progressed(const struct look *k)
 	return false;
 }
 
+static bool all_ends_told(const struct look *k)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		if (!k->t->ranks[i].exit) {
+			return false;
+		}
+	}
+	return k->t->roster_known;
+}
+
 /* It died of a signal that nobody sent for clean-up, and not of a report of its own. An abort is
- * also how a watchdog ends its process: where reports carry no rank, they may be this rank's. */
+ * also how a watchdog ends its process: where reports carry no rank, or of a part of the ranks
+ * neither words nor ends are there, it may have been one. */
 bool ff_story_signalled(const struct look *k, const struct story *st)
 {
 	if (!st->sig || st->report || st->own || st->torn) {
 		return false;
 	}
-	return st->sig != 6 || !k->loose_aborts;
+	bool words = st->line->own_stream || k->reporters || all_ends_told(k);
+	return st->sig != 6 || (words && !k->loose_aborts);
 }
 
 /* ---- findings */

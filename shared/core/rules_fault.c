@@ -221,7 +221,19 @@ static const struct ff_sighting *claim_loose(const struct look *k, int32_t *ret_
 	return other ? NULL : k->loose[0];
 }
 
-/* The same words without a rank, as often as there are ranks. */
+/* No rank can be told apart by its output or its end. */
+static bool nobody_has_word(const struct look *k)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		if (k->t->ranks[i].own_stream || k->t->ranks[i].exit) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The same words without a rank, as often as there are ranks; where nobody knows how many there
+ * are, at least twice: a process dies once. */
 static bool loose_everywhere(const struct look *k)
 {
 	size_t copies = 0;
@@ -230,6 +242,9 @@ static bool loose_everywhere(const struct look *k)
 			return false;
 		}
 		copies += k->loose[i]->ev->count;
+	}
+	if (k->t->world < 0) {
+		return copies > 1 && !k->loose_reports && nobody_has_word(k);
 	}
 	return k->t->world > 1 && copies * 10 >= (size_t)k->t->world * 9 && !k->loose_reports;
 }

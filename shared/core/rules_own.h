@@ -60,8 +60,8 @@ struct look {
 	const struct ff_sighting *first_end;
 	size_t loose_reports; /* reports of nobody knows which rank */
 	size_t loose_aborts;  /* among them those after which a process aborts */
-	size_t nheard;
 	struct ff_collectives *calls; /* process groups; NULL until a rule asks */
+	size_t reporters; /* ranks that report about others */
 };
 
 /* ---- small questions */
@@ -161,8 +161,7 @@ static inline bool is_loss(const struct ff_sighting *s)
 bool ff_look_progressed(const struct look *k);
 /* "0-3,7", of the arena. */
 const char *ff_look_ranks_text(const struct look *k, const int32_t *ranks, size_t n);
-/* It died of a signal that nobody sent for clean-up, and not of a report of its own. An abort is
- * also how a watchdog ends its process: where reports carry no rank, they may be this rank's. */
+/* It died of a signal that nobody sent for clean-up, and not of a report of its own. */
 bool ff_story_signalled(const struct look *k, const struct story *st);
 /* s is the fault that the group's members share. */
 bool ff_group_has(const struct group *g, const struct ff_sighting *s);

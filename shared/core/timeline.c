@@ -384,6 +384,38 @@ static int32_t find_world(const struct ff_timeline *t)
 	return world > 0 && world <= FF_RANKS_MAX ? world : FF_UNKNOWN;
 }
 
+/* A program or launcher said it; where they say several sizes (a job in parts), nobody knows. */
+static int32_t world_of_text(const struct ff_timeline *t)
+{
+	int64_t world = FF_UNKNOWN, most = 0;
+	for (size_t i = 0; i < t->nall; i++) {
+		const struct ff_sighting *s = &t->all[i];
+		int64_t n = ff_event_int(s->ev, FF_F_world, FF_UNKNOWN);
+		if (s->ev->kind != FF_EVENT_FACT || n < 1) {
+			continue;
+		}
+		if (world != FF_UNKNOWN && n != world) {
+			return FF_UNKNOWN;
+		}
+		world = n;
+	}
+	for (size_t i = 0; i < t->nall; i++) {
+		const struct ff_sighting *s = &t->all[i];
+		int64_t rank = ff_event_int(s->ev, FF_F_rank, 0);
+		most = rank > most ? rank : most;
+	}
+	for (size_t i = 0; i < t->nstreams; i++) {
+		const struct ff_stream *s = t->streams[i];
+		most = s->origin.rank > most ? s->origin.rank : most;
+		for (size_t j = 0; j < s->nlanes; j++) {
+			struct ff_tag tag = s->lanes[j]->tag;
+			bool of_rank = tag.kind == FF_TAG_GLOBAL || tag.kind == FF_TAG_TASK;
+			most = of_rank && tag.value > most ? tag.value : most;
+		}
+	}
+	return world > most && world <= FF_RANKS_MAX ? (int32_t)world : FF_UNKNOWN;
+}
+
 static void find_senders(struct ff_timeline *t)
 {
 	for (size_t i = 0; i < t->nall; i++) {
@@ -424,6 +456,7 @@ void ff_timeline_init(struct ff_timeline *t, const struct ff_facts *facts,
 	ff_clocks_init(&t->clocks, &t->arena, facts, t->nodes, t->nnodes);
 	t->clocks.year_ref = find_year_ref(t);
 	collect_events(t, digest);
+	t->world = t->world != FF_UNKNOWN ? t->world : world_of_text(t);
 	ff_timeline_find_attempts(t);
 	ff_timeline_learn(t);
 	for (size_t i = 0; i < t->nall; i++) {

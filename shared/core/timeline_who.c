@@ -728,14 +728,17 @@ static void learn_pid(struct ff_timeline *t, const struct ff_sighting *s)
 	}
 }
 
-/* Lines of several processes in one pipe, a launcher's own words, or more than once what ends a
- * process. */
+/* Lines of several processes in one pipe, or a launcher's own words: raised before any rank was
+ * started, or handed on from one. */
 static bool shows_several(const struct ff_event *e)
 {
-	bool ends = e->kind == FF_EVENT_FAULT && e->role == FF_ROLE_PRIMARY && !e->handled &&
-		!e->recovered;
-	return (ends && e->count > 1) || ff_event_field(e, FF_F_mixed).n ||
-		ff_event_field(e, FF_F_launcher).n;
+	return ff_event_field(e, FF_F_mixed).n || ff_event_field(e, FF_F_launcher).n;
+}
+
+/* Another fault whose record begins where the first one's ends. */
+static bool is_right_behind(const struct ff_event *first, const struct ff_event *e)
+{
+	return e->line == first->at_line + 1 && strcmp(e->fault, first->fault) != 0;
 }
 
 /* A run of one process, or of unknown size where nothing tells several apart (shared/README.md
@@ -758,6 +761,7 @@ static bool is_one_rank(const struct ff_timeline *t)
 			return false;
 		}
 	}
+	const struct ff_event *died = NULL;
 	for (size_t i = 0; i < t->nall; i++) {
 		const struct ff_signature *sig = t->all[i].sig;
 		for (const char *const *m = many; sig && *m; m++) {
@@ -765,8 +769,15 @@ static bool is_one_rank(const struct ff_timeline *t)
 				return false;
 			}
 		}
-		if (t->all[i].ev->kind == FF_EVENT_EXIT || ff_timeline_is_sender(&t->all[i]) ||
-			shows_several(t->all[i].ev)) {
+		const struct ff_event *e = t->all[i].ev;
+		/* A process dies of an uncaught exception once: the same again, or another right
+		 * behind it, is another's. */
+		bool fatal = e->kind == FF_EVENT_FAULT && e->role == FF_ROLE_PRIMARY &&
+			!e->handled && !e->quoted && !e->recovered;
+		bool twice = fatal && (e->count > 1 || (died && is_right_behind(died, e)));
+		died = fatal ? e : died;
+		if (e->kind == FF_EVENT_EXIT || ff_timeline_is_sender(&t->all[i]) || twice ||
+			shows_several(e) || ff_event_int(e, FF_F_rank, 0) > 0) {
 			return false;
 		}
 	}

@@ -1,4 +1,5 @@
 #include "feed/intake_own.h"
+#include "feed/path.h"
 
 #include "base/arr.h"
 #include "base/limits.h"
@@ -191,6 +192,20 @@ size_t ff_intake_find(struct ff_intake *in, const struct ff_run *run, struct ff_
 	return i - 1;
 }
 
+/* torchrun's tree in a stream's name tells the attempt where nobody declares it
+ * (SOURCES.md torch-elastic-logs). */
+static int32_t attempt_of(const struct ff_origin *origin)
+{
+	struct ff_path_identity id;
+	if (origin->attempt != FF_UNKNOWN) {
+		return origin->attempt;
+	}
+	ff_path_identify(ff_str_z(origin->name), &id);
+	int32_t attempt = id.has_tree ? id.attempt : FF_UNKNOWN;
+	ff_path_identity_finish(&id);
+	return attempt;
+}
+
 size_t ff_intake_open(struct ff_intake *in, struct ff_run *run, const struct ff_origin *origin)
 {
 	size_t i = ff_intake_find(in, run, ff_str_z(origin->node), ff_str_z(origin->name),
@@ -198,7 +213,9 @@ size_t ff_intake_open(struct ff_intake *in, struct ff_run *run, const struct ff_
 	if (i != FF_INTAKE_NOWHERE) {
 		return i;
 	}
-	struct ff_stream *s = ff_job_stream(run->job, origin);
+	struct ff_origin full = *origin;
+	full.attempt = attempt_of(origin);
+	struct ff_stream *s = ff_job_stream(run->job, &full);
 	if (!s) {
 		return FF_INTAKE_NOWHERE;
 	}

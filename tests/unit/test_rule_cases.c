@@ -320,6 +320,57 @@ START_TEST(right_with_all_rules_and_wrong_without_this_one)
 }
 END_TEST
 
+/* Bare text, without one fact: what stands there without a rank is not taken for the only rank's
+ * where the text itself shows several processes or a launcher. */
+static const char *const pasted[] = {
+	"public/d-spawn-cannot-pickle-closure",      /* parent and child, one behind the other */
+	"public/n-keepalive-spam-for-hours",         /* -6 of a local rank, nobody's words */
+	"public/s-missing-checkpoint-exit-zero",     /* twice, and a world of two */
+	"real-frameworks/fw-acc-config-unknown-key", /* raised in the launcher's script */
+	"real-frameworks/fw-acc-fp8-missing",
+	"real-frameworks/fw-shell-syntax-error",     /* four times */
+	"real-mpi5/m5-ompi-no-exe-one",              /* a box of mpirun's */
+};
+
+static void paste(struct ff_runs *runs, const struct labels *c)
+{
+	struct ff_origin origin = {.name = "log", .source = "0", .kind = FF_STREAM_MIXED,
+		.rank = FF_UNKNOWN, .local_rank = FF_UNKNOWN, .attempt = FF_UNKNOWN,
+		.pid = FF_UNKNOWN};
+	struct ff_intake_options o = {.offline = true, .peer = "test", .trusted = true,
+		.default_job = "case", .name = "log", .origin = &origin};
+	struct ff_str rest = ff_buf_str(&c->replay);
+	ff_runs_init(runs, catalog);
+	struct ff_intake *in = ff_intake_create(runs, &o, NULL, NULL);
+	while (rest.n) {
+		ptrdiff_t lf = ff_str_chr(rest, '\n', 0);
+		size_t n = lf < 0 ? rest.n : (size_t)lf + 1;
+		struct ff_str row = ff_str_n(rest.p, n);
+		(void)column(&row);
+		(void)column(&row);
+		ff_intake_feed(in, row.p, row.n, FF_TIME_NONE);
+		rest = ff_str_skip(rest, n);
+	}
+	ff_intake_end(in, FF_TIME_NONE);
+	ff_intake_destroy(in);
+}
+
+START_TEST(nobody_is_blamed_by_a_text_that_names_nobody)
+{
+	struct labels c;
+	struct ff_runs runs;
+	read_case(&c, pasted[_i]);
+	paste(&runs, &c);
+	struct ff_verdict *v = judge(&runs, 0);
+	bool blames = v->kind == FF_VERDICT_RANK || v->kind == FF_VERDICT_NODE;
+	ck_assert_msg(!blames || is_right(&c, v), "%s: %s", pasted[_i], v->summary);
+	ck_assert_msg(v->fault != NULL, "%s: no fault", pasted[_i]);
+	ff_verdict_destroy(v);
+	ff_runs_finish(&runs);
+	finish_case(&c);
+}
+END_TEST
+
 START_TEST(every_row_has_its_case)
 {
 	uint64_t seen = 0;
@@ -339,6 +390,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, right_with_all_rules_and_wrong_without_this_one, 0, N(rows));
 	tcase_add_test(tc, every_row_has_its_case);
+	tcase_add_loop_test(tc, nobody_is_blamed_by_a_text_that_names_nobody, 0, N(pasted));
 	suite_add_tcase(s, tc);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
