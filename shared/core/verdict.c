@@ -1,4 +1,4 @@
-#include "core/verdict.h"
+#include "core/verdict_own.h"
 #include "base/arr.h"
 
 #include <stdlib.h>
@@ -65,23 +65,26 @@ const char *ff_run_state_name(enum ff_run_state s)
 
 /* ---- making one */
 
-struct maker {
-	struct ff_verdict *v;
-	struct ff_timeline *t;
-	struct ff_finding f;
-	const struct ff_sighting **used; /* events referred to, with repeats */
-	size_t nused, cused;
-	uint8_t *starts; /* by index of t->ranks: it is one of the initiating ranks */
-	char launcher[32];
-};
-
-static struct ff_arena *arena_of(const struct maker *m)
+const char *ff_verdict_use(struct maker *m, const struct ff_sighting *s)
 {
-	return &m->v->arena;
+	if (!s) {
+		return NULL;
+	}
+	*FF_ARR_ADD(m->used, m->nused, m->cused) = s;
+	return s->id;
+}
+
+const char *ff_verdict_span(const struct maker *m, ff_usec d)
+{
+	struct ff_buf b = {0};
+	ff_usec_render_span(&b, d);
+	char *text = ff_arena_str(arena_of(m), ff_buf_str(&b));
+	ff_buf_finish(&b);
+	return text;
 }
 
 /* One line without control characters: names of nodes come from outside. */
-static const char *one_line(const struct maker *m, const char *text)
+const char *ff_verdict_line(const struct maker *m, const char *text)
 {
 	char *copy = ff_arena_strdup(arena_of(m), text);
 	for (char *c = copy; *c; c++) {
@@ -90,15 +93,6 @@ static const char *one_line(const struct maker *m, const char *text)
 		}
 	}
 	return copy;
-}
-
-static const char *use(struct maker *m, const struct ff_sighting *s)
-{
-	if (!s) {
-		return NULL;
-	}
-	*FF_ARR_ADD(m->used, m->nused, m->cused) = s;
-	return s->id;
 }
 
 static const char **id_list(struct maker *m, const struct ff_sighting *const *list, size_t n)
@@ -111,7 +105,7 @@ static const char **id_list(struct maker *m, const struct ff_sighting *const *li
 			repeated = repeated || list[j] == list[i];
 		}
 		if (!repeated) {
-			ids[kept++] = use(m, list[i]);
+			ids[kept++] = ff_verdict_use(m, list[i]);
 		}
 	}
 	return ids;
@@ -136,15 +130,6 @@ static const char *ranks_text(const struct maker *m, const int32_t *ranks, size_
 		}
 		i = j + 1;
 	}
-	char *text = ff_arena_str(arena_of(m), ff_buf_str(&b));
-	ff_buf_finish(&b);
-	return text;
-}
-
-static const char *span_text(const struct maker *m, ff_usec d)
-{
-	struct ff_buf b = {0};
-	ff_usec_render_span(&b, d);
 	char *text = ff_arena_str(arena_of(m), ff_buf_str(&b));
 	ff_buf_finish(&b);
 	return text;
@@ -247,7 +232,7 @@ static void fill_initiating(struct maker *m)
 	const struct ff_finding *f = &m->f;
 	m->starts = ff_arena_alloc(arena_of(m), m->t->nranks + 1);
 	bool names = v->kind == FF_VERDICT_RANK || v->kind == FF_VERDICT_NODE;
-	v->node = v->kind == FF_VERDICT_NODE ? one_line(m, f->node) : NULL;
+	v->node = v->kind == FF_VERDICT_NODE ? ff_verdict_line(m, f->node) : NULL;
 	v->initiating = FF_ARENA_ARR(arena_of(m), struct ff_who, f->nranks + 1);
 	for (size_t i = 0; names && i < f->nranks; i++) {
 		const struct ff_rank_line *r = ff_timeline_rank(m->t, f->ranks[i]);
@@ -261,7 +246,7 @@ static void fill_initiating(struct maker *m)
 			.rank = f->ranks[i],
 			.local_rank = r ? r->local_rank : FF_UNKNOWN,
 			.node = r && r->node ? r->node : f->node,
-			.event = use(m, proof),
+			.event = ff_verdict_use(m, proof),
 		};
 		if (r) {
 			m->starts[r - m->t->ranks] = 1;
@@ -275,194 +260,7 @@ static void fill_initiating(struct maker *m)
 	}
 }
 
-/* The fault that shows best what became of a rank that started nothing. */
-static const struct ff_sighting *telling_fault(const struct ff_rank_line *r)
-{
-	const struct ff_sighting *best = NULL;
-	int worth = 0;
-	for (size_t i = 0; i < r->nfaults; i++) {
-		const struct ff_sighting *s = r->faults[i];
-		int w = s->weight == FF_WEIGHT_FULL ? 4 : s->weight == FF_WEIGHT_ECHO ? 2 : 0;
-		w += w && s->ev->role == FF_ROLE_SECONDARY;
-		w -= s->ev->role == FF_ROLE_TEARDOWN ? 2 : 0;
-		if (w > worth) {
-			best = s;
-			worth = w;
-		}
-	}
-	return best;
-}
-
-static enum ff_status status_of(
-	const struct maker *m, const struct ff_rank_line *r, const struct ff_sighting *fault)
-{
-	if (m->starts[r - m->t->ranks]) {
-		return FF_STATUS_INITIATING;
-	}
-	bool torn = r->ended_by_agent || ff_exit_signal(r->exit_code) == 15;
-	if (fault && fault->ev->role != FF_ROLE_TEARDOWN) {
-		return FF_STATUS_COLLATERAL;
-	}
-	if (fault || torn) {
-		return FF_STATUS_TORN_DOWN;
-	}
-	if (r->succeeded || m->v->kind == FF_VERDICT_CLEAN) {
-		return r->heard == FF_UNHEARD && !r->succeeded && m->v->kind != FF_VERDICT_CLEAN
-			? FF_STATUS_MISSING
-			: FF_STATUS_CLEAN;
-	}
-	if (r->exit && r->exit_code != 0) {
-		return FF_STATUS_COLLATERAL;
-	}
-	switch (r->heard) {
-	case FF_UNHEARD: return FF_STATUS_MISSING;
-	case FF_SILENT: return FF_STATUS_SILENT;
-	case FF_QUIET:
-	case FF_HEARD: return FF_STATUS_QUIET;
-	}
-	return FF_STATUS_UNKNOWN;
-}
-
-/* The event that the others' delays are counted from: the earliest proof. */
-static const struct ff_sighting *zero_of(const struct maker *m)
-{
-	const struct ff_sighting *zero = NULL;
-	for (size_t i = 0; i < m->f.nproof; i++) {
-		const struct ff_sighting *s = m->f.proof[i];
-		if (s->ev->kind == FF_EVENT_FAULT && s->ev->role == FF_ROLE_PRIMARY &&
-			(!zero || ff_timeline_order(s, zero) == FF_BEFORE)) {
-			zero = s;
-		}
-	}
-	return zero;
-}
-
-static const char *because_of(const struct maker *m, const struct ff_rank_line *r,
-	enum ff_status status, const struct ff_sighting *s)
-{
-	switch (status) {
-	case FF_STATUS_COLLATERAL:
-		if (s && s->ev->role == FF_ROLE_SECONDARY) {
-			return "reports somebody else's failure, and has no fault of its own "
-			       "before";
-		}
-		if (s) {
-			return "its fault is after the first one, or may be a report about a peer";
-		}
-		return "ended with an error code and without a fault of its own";
-	case FF_STATUS_TORN_DOWN: return "ended by its launcher or the scheduler";
-	case FF_STATUS_SILENT: return "its output stopped without a farewell";
-	case FF_STATUS_QUIET: return "was heard and reports nothing";
-	case FF_STATUS_MISSING:
-		return r->node ? "no output of it was given" : "nothing is known of it";
-	case FF_STATUS_INITIATING:
-	case FF_STATUS_CLEAN:
-	case FF_STATUS_SPARE:
-	case FF_STATUS_UNKNOWN: return NULL;
-	}
-	(void)m;
-	return NULL;
-}
-
-static void fill_ranks(struct maker *m)
-{
-	struct ff_verdict *v = m->v;
-	bool names = v->kind == FF_VERDICT_RANK || v->kind == FF_VERDICT_NODE;
-	const struct ff_sighting *zero = zero_of(m);
-	v->ranks = FF_ARENA_ARR(arena_of(m), struct ff_rank_status, m->t->nranks + 1);
-	v->collateral = FF_ARENA_ARR(arena_of(m), struct ff_collateral, m->t->nranks + 1);
-	for (size_t i = 0; i < m->t->nranks; i++) {
-		const struct ff_rank_line *r = &m->t->ranks[i];
-		const struct ff_sighting *s = telling_fault(r);
-		enum ff_status status = status_of(m, r, s);
-		v->ranks[v->nranks++] = (struct ff_rank_status){r->rank, status};
-		if (!names || status == FF_STATUS_INITIATING || status == FF_STATUS_CLEAN) {
-			continue;
-		}
-		const struct ff_sighting *shown = s ? s : r->exit;
-		struct ff_collateral c = {
-			.rank = r->rank,
-			.status = status,
-			.fault = s ? s->ev->fault : NULL,
-			.event = use(m, shown),
-			.because = because_of(m, r, status, s),
-		};
-		c.has_after = zero && s && ff_when_diff(s->when, zero->when, &c.after_us);
-		v->collateral[v->ncollateral++] = c;
-	}
-}
-
-/* ---- why not, what is missing */
-
-/* torchrun's own pick: its "failed (exitcode: ...) local_rank: ..." line. */
-static const struct ff_sighting *launcher_pick(const struct maker *m)
-{
-	for (size_t i = 0; i < m->t->nall; i++) {
-		const struct ff_sighting *s = &m->t->all[i];
-		if (s->attempt == m->t->attempt && s->ev->kind == FF_EVENT_EXIT && s->stream &&
-			s->rank != FF_UNKNOWN && ff_event_field(s->ev, FF_F_local_rank).n &&
-			!ff_event_field(s->ev, FF_F_rank).n) {
-			return s;
-		}
-	}
-	return NULL;
-}
-
-/* The first to say that an operation timed out has waited: healthy. */
-static const struct ff_sighting *first_waiter(const struct maker *m)
-{
-	const struct ff_sighting *first = NULL;
-	for (size_t i = 0; i < m->t->nall; i++) {
-		const struct ff_sighting *s = &m->t->all[i];
-		if (s->attempt == m->t->attempt && s->ev->kind == FF_EVENT_FAULT &&
-			s->ev->role == FF_ROLE_SECONDARY && s->rank != FF_UNKNOWN &&
-			ff_event_field(s->ev, FF_F_ran_for).n &&
-			(!first || ff_timeline_order(s, first) == FF_BEFORE)) {
-			first = s;
-		}
-	}
-	return first;
-}
-
-static bool initiates(const struct maker *m, int32_t rank)
-{
-	const struct ff_rank_line *r = ff_timeline_rank(m->t, rank);
-	return r && m->starts[r - m->t->ranks];
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct ff_why_not *x = a, *y = b;
-	if (x->rank != y->rank) {
-		return x->rank < y->rank ? -1 : 1;
-	}
-	return strcmp(x->text, y->text);
-}
-
-static void fill_why_not(struct maker *m)
-{
-	struct ff_verdict *v = m->v;
-	const struct ff_sighting *pick = launcher_pick(m), *waiter = first_waiter(m);
-	v->why_not = FF_ARENA_ARR(arena_of(m), struct ff_why_not, 2);
-	if (v->kind == FF_VERDICT_CLEAN || v->kind == FF_VERDICT_EXTERNAL) {
-		return;
-	}
-	if (pick && (!initiates(m, pick->rank) || v->kind == FF_VERDICT_COMMON)) {
-		const struct ff_rank_line *r = ff_timeline_rank(m->t, pick->rank);
-		const struct ff_sighting *s = r ? telling_fault(r) : NULL;
-		const char *then = v->kind == FF_VERDICT_COMMON ? "the others show the same fault"
-			: s && s->ev->role == FF_ROLE_SECONDARY
-			? "its only fault reports somebody else's"
-			: "it is only the first that the launcher saw end";
-		v->why_not[v->nwhy_not++] = (struct ff_why_not){pick->rank,
-			ff_arena_fmt(arena_of(m), "%s names it; %s", m->launcher, then)};
-	}
-	if (waiter && !initiates(m, waiter->rank) && (!pick || pick->rank != waiter->rank)) {
-		v->why_not[v->nwhy_not++] = (struct ff_why_not){
-			waiter->rank, "timed out first, so it had waited longest: healthy"};
-	}
-	qsort(v->why_not, v->nwhy_not, sizeof *v->why_not, by_rank);
-}
+/* ---- what is missing */
 
 static int by_text(const void *a, const void *b)
 {
@@ -578,7 +376,7 @@ static void fill_missing(struct maker *m)
 		*FF_ARR_ADD(list, n, cap) = ask->missing[i];
 	}
 	for (size_t i = 0; i < n; i++) {
-		list[i] = one_line(m, list[i]);
+		list[i] = ff_verdict_line(m, list[i]);
 	}
 	if (n) {
 		qsort(list, n, sizeof *list, by_text);
@@ -648,8 +446,8 @@ static const char *rank_summary(const struct maker *m, const char *what)
 	ff_usec lead = lead_of(m);
 	const char *when = lead == FF_TIME_NONE
 		? ""
-		: ff_arena_fmt(
-			  arena_of(m), ", %s before any other rank failed", span_text(m, lead));
+		: ff_arena_fmt(arena_of(m), ", %s before any other rank failed",
+			  ff_verdict_span(m, lead));
 	if (v->ninitiating == 1) {
 		const struct ff_who *w = &v->initiating[0];
 		return ff_arena_fmt(arena_of(m), "rank %d%s%s%s: %s%s%s", (int)w->rank,
@@ -707,7 +505,7 @@ static void fill_summary(struct maker *m)
 				  what);
 		break;
 	}
-	v->summary = one_line(m, text);
+	v->summary = ff_verdict_line(m, text);
 }
 
 /* ---- the action: from this verdict alone, never from a fault's id alone */
@@ -1012,9 +810,9 @@ struct ff_verdict *ff_verdict_create(const struct ff_facts *facts, struct ff_str
 	v->clock = v->timeline.clocks;
 	fill_fault(&m);
 	fill_initiating(&m);
-	fill_ranks(&m);
+	ff_verdict_fill_ranks(&m);
 	fill_why(&m);
-	fill_why_not(&m);
+	ff_verdict_fill_why_not(&m);
 	fill_missing(&m);
 	fill_summary(&m);
 	fill_action(&m);

@@ -446,6 +446,113 @@ START_TEST(every_rule_but_the_last_has_a_case_that_needs_it)
 }
 END_TEST
 
+/* ---- who looks guilty, and what became of the others */
+
+static const struct {
+	const char *what;
+	struct world_event events[EVENTS];
+	int32_t rank; /* whom the text is about */
+	const char *not, *because; /* words of its why_not (NULL: none) and collateral entry */
+	enum ff_status status;
+	int64_t after_ms; /* NEVER: null */
+} others[] = {
+	{"torchrun's pick only lost a peer",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("0", 2000, "gloo-peer-closed", "closed", NULL),
+			E("a.agent", 2100, "process-exit", "f", "local_rank=0;exit_code=1;pid=41")},
+		0,
+		"torchrun on node-a names it, which sees that node alone; it only says that its "
+		"peer closed the connection",
+		"it only says that its peer closed the connection", FF_STATUS_COLLATERAL, 1000},
+	{"torchrun's pick is on the same node",
+		{E("1", 1000, "index-error", "IndexError: 57", NULL),
+			E("0", 2000, "gloo-peer-closed", "closed", NULL),
+			E("a.agent", 2100, "process-exit", "f", "local_rank=0;exit_code=1;pid=41")},
+		0,
+		"torchrun on node-a names it: whole seconds, a tie goes to the lowest local rank; "
+		"it only says that its peer closed the connection",
+		"closed the connection", FF_STATUS_COLLATERAL, 1000},
+	{"torchrun's pick has a later fault of its own",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("0", 5000, "cuda-oom", "out of memory", NULL),
+			E("a.agent", 5100, "process-exit", "f", "local_rank=0;exit_code=1;pid=41")},
+		0, "its own fault (cuda-oom) came 4.0 s later", "came 4.0 s later",
+		FF_STATUS_COLLATERAL, 4000},
+	{"the first to time out",
+		{E("0", 9000, "straggler-hang", "timed out", "ran_for=8000"),
+			E("1", 9500, "straggler-hang", "timed out", "ran_for=8000"),
+			E("3", 9500, "straggler-hang", "timed out", "ran_for=8000")},
+		0, "timed out first; so it entered first and had waited longest: healthy",
+		"it only says that it waited for others until the time limit",
+		FF_STATUS_COLLATERAL, NEVER},
+	{"the first error is a report",
+		{E("1", 1000, "straggler-hang", "timed out", NULL),
+			E("2", 9000, "index-error", "IndexError: late", NULL)},
+		1, "its error is the first in time; it only says that it waited",
+		"it only says that it waited", FF_STATUS_COLLATERAL, -8000},
+	{"the loudest",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("3", 2000, "gloo-peer-closed", "closed", NULL),
+			E("1", 2000, "gloo-peer-closed", "closed", NULL),
+			E("1", 2100, "gloo-peer-closed", "closed again", NULL),
+			E("1", 2200, "gloo-peer-closed", "and again", NULL)},
+		1, "is the loudest, with 3 fault lines", "closed the connection",
+		FF_STATUS_COLLATERAL, 1000},
+	{"nobody is the loudest of equals",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("3", 2000, "gloo-peer-closed", "closed", NULL),
+			E("1", 2000, "gloo-peer-closed", "closed", NULL)},
+		1, NULL, "closed the connection", FF_STATUS_COLLATERAL, 1000},
+	{"clocks that nobody compares give no delay",
+		{EF("2", 1000, "index-error", "IndexError: 57", NULL, CAPTURED),
+			EF("0", 2000, "gloo-peer-closed", "closed", NULL, CAPTURED)},
+		0, NULL, "closed the connection", FF_STATUS_COLLATERAL, NEVER},
+	{"ended by its launcher",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("b.agent", 1100, "agent-closing", "c", "pid=44;signal=SIGTERM"),
+			E("b.agent", 1200, "process-exit", "row", ROW("3", "1", "-15", "44"))},
+		3, NULL, "SIGTERM from its launcher ended it", FF_STATUS_TORN_DOWN, NEVER},
+	{"ended by force",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("b.agent", 1100, "agent-closing", "c", "pid=44;signal=SIGTERM"),
+			E("b.agent", 1150, "agent-forced", "f", "pid=44;signal=SIGKILL"),
+			E("b.agent", 1200, "process-exit", "row", ROW("3", "1", "-9", "44"))},
+		3, NULL, "its launcher killed it, because it did not end on SIGTERM",
+		FF_STATUS_TORN_DOWN, NEVER},
+	{"heard, and without a word",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL)}, 3, NULL,
+		"was heard to its end and reports nothing", FF_STATUS_QUIET, NEVER},
+};
+
+START_TEST(others_are_explained)
+{
+	struct world w;
+	const char *what = others[_i].what, *want = others[_i].not, *got = NULL;
+	const struct ff_collateral *c = NULL;
+	world_init(&w, 4, "torchrun");
+	world_streams(&w, two_nodes, N(two_nodes));
+	world_events(&w, others[_i].events, EVENTS);
+	world_tell(&w, "job@end", "state", "FAILED");
+	struct ff_verdict *v = world_judge(&w, 0);
+	for (size_t i = 0; i < v->nwhy_not; i++) {
+		got = v->why_not[i].rank == others[_i].rank ? v->why_not[i].text : got;
+	}
+	for (size_t i = 0; i < v->ncollateral; i++) {
+		c = v->collateral[i].rank == others[_i].rank ? &v->collateral[i] : c;
+	}
+	ck_assert_msg(!want == !got && (!want || strstr(got, want)), "%s: not: %s", what,
+		got ? got : "none");
+	ck_assert_msg(c != NULL, "%s: no collateral", what);
+	ck_assert_msg(c->status == others[_i].status, "%s: %s", what, ff_status_name(c->status));
+	ck_assert_msg(strstr(c->because, others[_i].because) != NULL, "%s: %s", what, c->because);
+	ck_assert_msg(c->has_after == (others[_i].after_ms != NEVER), "%s: delay", what);
+	ck_assert_msg(!c->has_after || c->after_us == others[_i].after_ms * 1000, "%s: %lld", what,
+		(long long)c->after_us);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
 /* ---- properties */
 
 static struct ff_buf json_of(const struct ff_verdict *v)
@@ -599,6 +706,7 @@ int main(void)
 	tcase_add_loop_test(tc, table_decides, 0, N(cases));
 	tcase_add_loop_test(tc, without_its_rule_the_answer_is_another, 0, N(cases));
 	tcase_add_test(tc, every_rule_but_the_last_has_a_case_that_needs_it);
+	tcase_add_loop_test(tc, others_are_explained, 0, N(others));
 	tcase_add_loop_test(tc, order_of_streams_does_not_matter, 0, N(cases));
 	tcase_add_loop_test(tc, more_lines_never_turn_a_certain_rank_into_another, 0, N(cases));
 	tcase_add_test(tc, the_last_failed_attempt_is_judged_and_all_are_listed);
