@@ -3,6 +3,19 @@
 enum { DOMAIN_ARRIVED, DOMAIN_COLLECTOR, DOMAIN_FIRST };
 enum { KIND_CAPTURED, KIND_ZONE, KIND_NO_ZONE, KIND_COUNT };
 
+#define DRIFT_PPM 100             /* of a clock that nobody steers */
+#define QUARTER (900 * FF_SECOND) /* zones are whole quarter hours; and no shipper waits longer */
+
+/* What one sample allows: the true offset lies in [lo, hi], however the way there and back differ;
+ * at another time the clock may have drifted. */
+static void sample_interval(const struct ff_clock_sample *s, ff_usec ref, ff_usec *lo, ff_usec *hi)
+{
+	ff_usec age = s->t1 > ref ? s->t1 - ref : ref - s->t1;
+	ff_usec drift = age / 1000000 * DRIFT_PPM;
+	*lo = s->t1 - s->t2 - drift;
+	*hi = s->t4 - s->t3 + drift;
+}
+
 static bool sample_offset(
 	const struct ff_facts *facts, const char *node, ff_usec *offset, ff_usec *bound)
 {
@@ -12,26 +25,38 @@ static bool sample_offset(
 			continue;
 		}
 		/* Samples are ordered by round trip: the first one bounds the offset best. */
-		struct ff_clock_sample s = c->samples[0];
-		ff_usec trip = (s.t4 - s.t1) - (s.t3 - s.t2);
-		*offset = ((s.t1 - s.t2) + (s.t4 - s.t3)) / 2;
-		*bound = trip > 0 ? (trip + 1) / 2 : 0;
+		ff_usec lo, hi, ref = c->samples[0].t1;
+		sample_interval(&c->samples[0], ref, &lo, &hi);
+		for (size_t j = 1; j < c->nsamples; j++) {
+			ff_usec l, h;
+			sample_interval(&c->samples[j], ref, &l, &h);
+			l = l > lo ? l : lo;
+			h = h < hi ? h : hi;
+			if (l <= h) { /* else the clock was stepped between the two */
+				lo = l;
+				hi = h;
+			}
+		}
+		*offset = lo + (hi - lo) / 2;
+		*bound = hi > lo ? (hi - lo + 1) / 2 : 0;
 		return true;
 	}
 	return false;
 }
 
 void ff_clocks_init(struct ff_clocks *c, struct ff_arena *a, const struct ff_facts *facts,
-	const char *const *nodes, size_t nnodes)
+	const char *const *nodes, size_t nnodes, uint32_t nstreams)
 {
 	*c = (struct ff_clocks){
 		.nodes = FF_ARENA_ARR(a, struct ff_node_offset, nnodes ? nnodes : 1),
 		.nnodes = nnodes,
+		.streams = ff_arena_alloc(a, ((size_t)nstreams + 1) * sizeof *c->streams),
+		.nstreams = nstreams,
 		.year_ref = FF_TIME_NONE,
 	};
 	for (size_t i = 0; i < nnodes; i++) {
 		struct ff_node_offset *n = &c->nodes[i];
-		n->node = nodes[i];
+		*n = (struct ff_node_offset){.node = nodes[i]};
 		n->known = sample_offset(facts, nodes[i], &n->offset_us, &n->bound_us);
 	}
 }
@@ -83,29 +108,126 @@ static ff_usec in_year_of(ff_usec us, ff_usec ref)
 	return best;
 }
 
-static struct ff_when claimed_when(const struct ff_clocks *c, const struct ff_node_offset *n,
-	uint32_t stream, const struct ff_claimed *claimed)
+/* The interval of a claimed stamp on the clock that wrote it; false: it is of no use. */
+static bool claimed_span(
+	const struct ff_clocks *c, const struct ff_claimed *claimed, ff_usec *lo, ff_usec *hi)
 {
 	ff_usec us = claimed->us;
 	if (us == FF_TIME_NONE || (claimed->has_year && !ff_usec_usable(us))) {
-		return FF_WHEN_NONE;
+		return false;
 	}
 	if (!claimed->has_year && c->year_ref != FF_TIME_NONE) {
 		us = in_year_of(us, c->year_ref);
 	}
-	ff_usec grain = claimed->grain ? (ff_usec)claimed->grain : FF_SECOND;
-	if (claimed->mono_fraction) {
-		grain = FF_SECOND;
+	ff_usec grain =
+		claimed->grain && !claimed->mono_fraction ? (ff_usec)claimed->grain : FF_SECOND;
+	*lo = us - us % grain;
+	*hi = *lo + grain - 1;
+	return true;
+}
+
+static struct ff_when claimed_when(const struct ff_clocks *c, const struct ff_node_offset *n,
+	uint32_t stream, const struct ff_claimed *claimed)
+{
+	ff_usec lo, hi;
+	if (!claimed_span(c, claimed, &lo, &hi)) {
+		return FF_WHEN_NONE;
 	}
-	ff_usec lo = us - us % grain;
+	ff_usec grain = hi - lo + 1, us = claimed->mono_fraction ? lo : claimed->us;
+	if (!claimed->mono_fraction && !claimed->has_year) {
+		us = lo + claimed->us % grain;
+	}
+	int32_t domain = domain_of(c, n, stream, claimed->has_zone ? KIND_ZONE : KIND_NO_ZONE);
 	return (struct ff_when){
 		.known = true,
 		.lo = lo,
-		.hi = lo + grain - 1,
-		.us = claimed->mono_fraction ? lo : us,
+		.hi = hi,
+		.us = us,
 		.clock = FF_CLOCK_CLAIMED,
-		.domain = domain_of(c, n, stream, claimed->has_zone ? KIND_ZONE : KIND_NO_ZONE),
+		.domain = domain,
+		.own_known = true,
+		.own_lo = lo,
+		.own_hi = hi,
+		.own_domain = domain,
 	};
+}
+
+/* ---- pairs */
+
+/* Text may begin with a date of anything: only lags near the least one are of the way. */
+static void add_lag(struct ff_lag *lag, int round, ff_usec us, ff_usec grain)
+{
+	if (!round) {
+		lag->least = !lag->known || us < lag->least ? us : lag->least;
+		lag->grain = grain > lag->grain ? grain : lag->grain;
+		lag->most = lag->least;
+		lag->known = true;
+	} else if (us > lag->most && us - lag->least <= QUARTER) {
+		lag->most = us;
+	}
+}
+
+void ff_clocks_pair(struct ff_clocks *c, int round, const char *node, uint32_t stream,
+	struct ff_stamp stamp, const struct ff_claimed *claimed)
+{
+	bool arrived = ff_usec_usable(stamp.arrived);
+	ff_usec came = arrived ? stamp.arrived : stamp.captured, lo, hi;
+	if (!ff_usec_usable(came) || !claimed_span(c, claimed, &lo, &hi)) {
+		return;
+	}
+	struct ff_node_offset *n = (struct ff_node_offset *)ff_clocks_node(c, node);
+	if (n) {
+		add_lag(&n->lags[!arrived][claimed->has_zone], round, came - lo, hi - lo + 1);
+	}
+	if (stream < c->nstreams) {
+		add_lag(&c->streams[stream][claimed->has_zone], round, came - lo, hi - lo + 1);
+	}
+}
+
+/* By how much lines of this stream are proven to be late at times. */
+static ff_usec jitter_of(const struct ff_clocks *c, uint32_t stream)
+{
+	ff_usec most = 0;
+	for (int zone = 0; stream < c->nstreams && zone < 2; zone++) {
+		const struct ff_lag *lag = &c->streams[stream][zone];
+		ff_usec j = lag->known ? lag->most - lag->least - lag->grain : 0;
+		most = j > most && j <= QUARTER ? j : most;
+	}
+	return most;
+}
+
+static ff_usec quarters_below(ff_usec us)
+{
+	ff_usec rest = us % QUARTER;
+	return us - rest - (rest < 0 ? QUARTER : 0);
+}
+
+/* Corrects a came-with interval by the claimed stamp: node clock less offset, less the zone. The
+ * zone is what makes the least lag a delay of less than a quarter hour. */
+static void correct(const struct ff_clocks *c, const struct ff_node_offset *n,
+	const struct ff_claimed *claimed, bool arrived, struct ff_when *w)
+{
+	ff_usec lo, hi;
+	if (!n || (arrived && !n->known) || !claimed_span(c, claimed, &lo, &hi)) {
+		return;
+	}
+	const struct ff_lag *lag = &n->lags[!arrived][claimed->has_zone];
+	ff_usec offset = n->known ? n->offset_us : 0, bound = n->known ? n->bound_us : 0;
+	/* Captured stamps are of the same clock: what offset they lack, the claimed one lacks. */
+	ff_usec slack = (arrived ? bound : 0) + (lag->known ? lag->grain : 0);
+	ff_usec least = lag->known ? lag->least + (arrived ? offset : 0) : 0;
+	ff_usec zone = claimed->has_zone ? 0 : -quarters_below(least + slack);
+	if (!lag->known || least + zone + slack < 0) {
+		return; /* a line would have come before it was made: not this clock */
+	}
+	lo -= zone + offset + bound;
+	hi += bound - zone - offset;
+	hi = hi < w->hi ? hi : w->hi;
+	if (lo <= hi && lo > w->lo - QUARTER) {
+		w->lo = lo;
+		w->hi = hi;
+		w->us = w->us > hi ? hi : w->us;
+	}
 }
 
 static struct ff_when came_when(const struct ff_clocks *c, const struct ff_node_offset *n,
@@ -113,7 +235,7 @@ static struct ff_when came_when(const struct ff_clocks *c, const struct ff_node_
 {
 	struct ff_when w = {
 		.known = true,
-		.lo = us - FF_TRANSIT,
+		.lo = us - FF_TRANSIT - jitter_of(c, stream),
 		.hi = us,
 		.us = us,
 		.clock = clock,
@@ -137,13 +259,21 @@ struct ff_when ff_when_of(const struct ff_clocks *c, const char *node, uint32_t 
 	struct ff_stamp stamp, const struct ff_claimed *claimed)
 {
 	const struct ff_node_offset *n = ff_clocks_node(c, node);
-	if (ff_usec_usable(stamp.arrived)) {
-		return came_when(c, n, stream, stamp.arrived, FF_CLOCK_ARRIVED);
+	struct ff_when own = claimed ? claimed_when(c, n, stream, claimed) : FF_WHEN_NONE;
+	bool arrived = ff_usec_usable(stamp.arrived);
+	if (!arrived && !ff_usec_usable(stamp.captured)) {
+		return own;
 	}
-	if (ff_usec_usable(stamp.captured)) {
-		return came_when(c, n, stream, stamp.captured, FF_CLOCK_CAPTURED);
+	struct ff_when w = came_when(c, n, stream, arrived ? stamp.arrived : stamp.captured,
+		arrived ? FF_CLOCK_ARRIVED : FF_CLOCK_CAPTURED);
+	if (own.known) {
+		correct(c, n, claimed, arrived, &w);
+		w.own_known = true;
+		w.own_lo = own.own_lo;
+		w.own_hi = own.own_hi;
+		w.own_domain = own.own_domain;
 	}
-	return claimed ? claimed_when(c, n, stream, claimed) : FF_WHEN_NONE;
+	return w;
 }
 
 struct ff_when ff_when_control(
@@ -152,18 +282,30 @@ struct ff_when ff_when_control(
 	if (!ff_usec_usable(us) || (clock != FF_CLOCK_ARRIVED && clock != FF_CLOCK_CAPTURED)) {
 		return FF_WHEN_NONE;
 	}
-	return came_when(c, ff_clocks_node(c, node), 0, us, clock);
+	return came_when(c, ff_clocks_node(c, node), UINT32_MAX, us, clock);
+}
+
+static enum ff_order order_of(ff_usec a_lo, ff_usec a_hi, ff_usec b_lo, ff_usec b_hi)
+{
+	return a_hi < b_lo ? FF_BEFORE : a_lo > b_hi ? FF_AFTER : FF_CANT_TELL;
 }
 
 enum ff_order ff_when_order(struct ff_when a, struct ff_when b)
 {
-	if (!a.known || !b.known || a.domain != b.domain) {
+	if (!a.known || !b.known) {
 		return FF_CANT_TELL;
 	}
-	if (a.hi < b.lo) {
-		return FF_BEFORE;
+	enum ff_order came = a.domain == b.domain ? order_of(a.lo, a.hi, b.lo, b.hi) : FF_CANT_TELL;
+	if (!a.own_known || !b.own_known || a.own_domain != b.own_domain) {
+		return came;
 	}
-	return a.lo > b.hi ? FF_AFTER : FF_CANT_TELL;
+	/* One clock wrote both: what the way to the collector did to them does not matter. */
+	enum ff_order own = order_of(a.own_lo, a.own_hi, b.own_lo, b.own_hi);
+	if (own == FF_CANT_TELL || came == own || came == FF_CANT_TELL) {
+		return own == FF_CANT_TELL ? came : own;
+	}
+	ff_usec apart = (a.own_lo - b.own_lo) - (a.us - b.us);
+	return apart < QUARTER && apart > -QUARTER ? own : FF_CANT_TELL;
 }
 
 bool ff_when_diff(struct ff_when a, struct ff_when b, ff_usec *ret)

@@ -282,6 +282,48 @@ static bool is_stalled(const struct ff_timeline *t)
 	return last != FF_TIME_NONE && t->ask.now_us - last > limit;
 }
 
+static void pair(struct ff_timeline *t, int round, const struct ff_stream *s, struct ff_stamp stamp,
+	const struct ff_claimed *claimed)
+{
+	ff_clocks_pair(&t->clocks, round, s->origin.node, s->number, stamp, claimed);
+}
+
+/* Lines of which both stamps are known: sampled ones, first ones, progress, events. */
+static void pair_lane(
+	struct ff_timeline *t, int round, const struct ff_stream *s, const struct ff_lane *l)
+{
+	struct ff_claimed claimed;
+	/* The lane's pairs came by the clock that its last line came by. */
+	bool arrived = ff_usec_usable(l->last.arrived);
+	for (size_t i = 0; i < l->npairs; i++) {
+		ff_usec came = l->pairs[i].came;
+		struct ff_stamp stamp = {
+			arrived ? came : FF_TIME_NONE, arrived ? FF_TIME_NONE : came};
+		pair(t, round, s, stamp, &l->pairs[i].claimed);
+	}
+	pair(t, round, s, l->first, &l->first_claimed);
+	if (l->progress.set && l->progress.text &&
+		ff_stamp_parse(ff_str_z(l->progress.text), &claimed)) {
+		pair(t, round, s, l->progress.stamp, &claimed);
+	}
+}
+
+static void collect_pairs(struct ff_timeline *t)
+{
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < t->nstreams; i++) {
+			const struct ff_stream *s = t->streams[i];
+			for (size_t j = 0; j < s->nlanes; j++) {
+				pair_lane(t, round, s, s->lanes[j]);
+			}
+			for (size_t j = 0; j < s->nevents; j++) {
+				const struct ff_event *e = &s->events[j];
+				pair(t, round, s, e->stamp, &e->claimed);
+			}
+		}
+	}
+}
+
 static enum ff_run_state find_state(const struct ff_timeline *t)
 {
 	if (t->ask.offline || ff_facts_ended(t->facts)) {
@@ -453,8 +495,9 @@ void ff_timeline_init(struct ff_timeline *t, const struct ff_facts *facts,
 	}
 	t->maps->marks = FF_ARENA_ARR(&t->arena, struct ff_marks, (size_t)most + 1);
 	collect_nodes(t);
-	ff_clocks_init(&t->clocks, &t->arena, facts, t->nodes, t->nnodes);
+	ff_clocks_init(&t->clocks, &t->arena, facts, t->nodes, t->nnodes, most + 1);
 	t->clocks.year_ref = find_year_ref(t);
+	collect_pairs(t);
 	collect_events(t, digest);
 	t->world = t->world != FF_UNKNOWN ? t->world : world_of_text(t);
 	ff_timeline_find_attempts(t);
