@@ -62,5 +62,7 @@ void ff_report_verify(const struct ff_verdict *v, size_t number, struct ff_buf *
 void ff_report_shown(const struct ff_verdict *v, struct ff_buf *b);
 /* Who looks guilty and is not. */
 void ff_report_not(const struct ff_verdict *v, struct ff_buf *b);
+/* What would settle it, beyond what is missing: where some waited and others did not come. */
+void ff_report_settle(const struct ff_verdict *v, struct ff_buf *b);
 /* Between whom it could not decide ("A  rank 3 ..."), two lines or none. */
 void ff_report_candidates(const struct ff_verdict *v, struct ff_buf *b);

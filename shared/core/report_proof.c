@@ -519,34 +519,61 @@ static void add_evidence_for(const struct ff_verdict *v, int32_t rank, struct ff
 }
 
 /* One or a few waited, most did not: these hang elsewhere, or those made a call too many. */
-static void add_waiters(const struct ff_verdict *v, struct ff_buf *b)
+struct sides {
+	int32_t *in, *out; /* those that waited; those that did not, owned with `in` */
+	size_t nin, nout;
+};
+
+/* False: the run has no such two sides. */
+static bool find_sides(const struct ff_verdict *v, struct sides *ret)
 {
-	int32_t *in = ff_xcalloc(2 * (v->nranks + 1), sizeof *in), *out = in + v->nranks + 1;
-	size_t nin = 0, nout = 0;
+	struct sides s = {.in = ff_xcalloc(2 * (v->nranks + 1), sizeof *s.in)};
 	bool loud = false;
+	s.out = s.in + v->nranks + 1;
 	for (size_t i = 0; i < v->nranks; i++) {
 		const struct ff_rank_line *r = line_of(v, i);
-		const struct ff_sighting *s = first_of(r);
+		const struct ff_sighting *first = first_of(r);
 		if (wait_of(r)) {
-			in[nin++] = r->rank;
+			s.in[s.nin++] = r->rank;
 		} else if (r->heard != FF_UNHEARD) {
-			out[nout++] = r->rank;
-			loud = loud || (s && s->ev->role == FF_ROLE_PRIMARY);
+			s.out[s.nout++] = r->rank;
+			loud = loud || (first && first->ev->role == FF_ROLE_PRIMARY);
 		}
 	}
-	if (nin && nin <= nout && !loud) {
+	*ret = s;
+	return v->kind == FF_VERDICT_UNDETERMINED && v->ncandidates < 2 && s.nin &&
+		s.nin <= s.nout && !loud;
+}
+
+static void add_waiters(const struct ff_verdict *v, struct ff_buf *b)
+{
+	struct sides s;
+	if (find_sides(v, &s)) {
 		ff_buf_addz(b, "A  ");
-		add_ranks(b, out, nout);
-		ff_buf_addz(b, nout == 1 ? " hangs elsewhere" : " hang elsewhere");
+		add_ranks(b, s.out, s.nout);
+		ff_buf_addz(b, s.nout == 1 ? " hangs elsewhere" : " hang elsewhere");
 		ff_buf_addz(b, "   for it: ");
-		add_ranks(b, in, nin);
+		add_ranks(b, s.in, s.nin);
 		ff_buf_addf(
-			b, " waited for %s until the time limit\nB  ", nout == 1 ? "it" : "them");
-		add_ranks(b, in, nin);
+			b, " waited for %s until the time limit\nB  ", s.nout == 1 ? "it" : "them");
+		add_ranks(b, s.in, s.nin);
 		ff_buf_addf(b, " made a call too many   for it: %s alone report%s a timeout\n",
-			nin == 1 ? "it" : "they", nin == 1 ? "s" : "");
+			s.nin == 1 ? "it" : "they", s.nin == 1 ? "s" : "");
 	}
-	free(in);
+	free(s.in);
+}
+
+void ff_report_settle(const struct ff_verdict *v, struct ff_buf *b)
+{
+	struct sides s;
+	if (find_sides(v, &s)) {
+		ff_buf_addz(b, "the flight recorder's dumps: which call did ");
+		add_ranks(b, s.in, s.nin);
+		ff_buf_addz(b, " make that the others did not?\nPython stacks of ");
+		add_ranks(b, s.out, s.nout);
+		ff_buf_addz(b, " while they hang: where do they stand?\n");
+	}
+	free(s.in);
 }
 
 void ff_report_candidates(const struct ff_verdict *v, struct ff_buf *b)

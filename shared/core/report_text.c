@@ -3,6 +3,7 @@
 #define INDENT 8   /* columns of a label */
 #define LINES 30   /* of a screen */
 #define EVIDENCE 4 /* lines of log text */
+#define MISSING 4  /* of what is missing */
 #define TAIL 2     /* the blank line and the commands at the end always have room */
 
 struct screen {
@@ -305,32 +306,44 @@ static void put_catalogue(struct screen *s)
 
 /* ---- what was heard, and what not */
 
-static void put_settle(struct screen *s)
+/* As lines: what would settle it, then what is missing. */
+static void list_missing(const struct screen *s, struct ff_buf *b)
 {
-	const char *label = "MISSING";
+	ff_report_settle(s->v, b);
+	for (size_t i = 0; s->v->missing[i] && i < MISSING; i++) {
+		ff_buf_addf(b, "%s\n", s->v->missing[i]);
+	}
+}
+
+static void put_missing(struct screen *s)
+{
+	bool open = s->v->kind == FF_VERDICT_UNDETERMINED;
+	struct ff_buf b = {0};
 	if (ff_report_is_quiet(s->v)) {
 		return;
 	}
-	if (s->v->kind == FF_VERDICT_UNDETERMINED && s->v->missing[0] && has_room(s)) {
+	list_missing(s, &b);
+	if (open && b.len && has_room(s)) {
 		ff_buf_addz(s->out, "WOULD SETTLE IT");
 		end_line(s);
-		label = "";
 	}
-	for (size_t i = 0; s->v->missing[i] && i < 4; i++) {
-		put_para(s, i ? "" : label, ff_str_z(s->v->missing[i]), 1, false);
-	}
+	put_lines(s, open ? "" : "MISSING", &b, MISSING);
 }
 
 /* Lines that the last part needs, so that nothing before it takes them. */
 static unsigned lines_of_seen(const struct screen *s)
 {
 	bool open = s->v->kind == FF_VERDICT_UNDETERMINED;
+	unsigned most = open ? MISSING : 2, n = 0;
 	struct ff_buf b = {0};
-	unsigned n = 0;
-	ff_report_clock(s->v, &b);
-	while (n < (open ? 4 : 2) && s->v->missing[n]) {
+	list_missing(s, &b);
+	struct ff_str rest = ff_buf_str(&b);
+	while (n < most && rest.n) {
+		(void)first_line(&rest);
 		n++;
 	}
+	ff_buf_clear(&b);
+	ff_report_clock(s->v, &b);
 	n += 2 + (b.len != 0) + (open && n);
 	ff_buf_finish(&b);
 	return n;
@@ -345,7 +358,7 @@ static void put_seen(struct screen *s)
 	put_text(s, "SEEN", &b, 1);
 	ff_report_clock(s->v, &b);
 	put_text(s, "", &b, 1);
-	put_settle(s);
+	put_missing(s);
 }
 
 static void put_next(struct screen *s)

@@ -381,6 +381,8 @@ static void put_heard(struct ticket *t)
 	put_heading(t, "Seen, and missing");
 	ff_report_seen(v, &b);
 	put_item(t, &b);
+	ff_report_settle(v, &b);
+	put_items(t, &b, 2);
 	for (; v->missing[n]; n++) {
 		if (n < ITEMS) {
 			ff_buf_addf(&b, "missing: %s", v->missing[n]);

@@ -204,7 +204,8 @@ static void fill_fault(struct maker *m)
 	v->title = sig ? sig->title : plain_title(m, v->fault);
 	v->category = sig ? sig->category : "process";
 	if (sig) {
-		v->did = sig->did;
+		const struct ff_signature *own = ff_catalog_find(m->t->catalog, v->fault);
+		v->did = sig->did || !own ? sig->did : own->did; /* a peer's word for it has none */
 		v->cause = sig->cause;
 		v->fix = sig->fix;
 		v->verify = sig->verify;
