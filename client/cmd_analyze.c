@@ -162,8 +162,9 @@ static int run(const struct client_command *self, int argc, char **argv)
 	int rest = client_options(self, options, n, argc, argv, &status);
 	if (rest >= 0 && rest == argc) {
 		status = client_usage(self, "no PATH given");
-	} else if (rest >= 0 && a.ranks && a.timeline) {
-		status = client_usage(self, "--ranks or --timeline, not both");
+	} else if (rest >= 0 && a.ranks + a.timeline + a.brief + (a.report != NULL) > 1) {
+		status = client_usage(
+			self, "one of --ranks, --timeline, --brief and --report at a time");
 	} else if (rest >= 0 && a.job && ff_runs_check_name(ff_str_z(a.job), "job id", &err) < 0) {
 		status = client_usage(self, "%s", err.text);
 	} else if (rest >= 0 && a.report && !ff_ticket_parse(ff_str_z(a.report), &a.form)) {
@@ -177,8 +178,7 @@ static int run(const struct client_command *self, int argc, char **argv)
 
 const struct client_command cmd_analyze = {
 	.name = "analyze",
-	.synopsis = "analyze [--brief | --json | --report FORMAT] [--world N] [--job ID]\n"
-		    "[--exit-status] PATH...\n"
+	.synopsis = "analyze [--brief | --json | --report FORMAT] [--world N] [--job ID] PATH...\n"
 		    "analyze --ranks | --timeline [--json] [--lines N] PATH...",
 	.summary = "read logs and say who failed first, without a daemon",
 	.description = "Reads logs and prints the verdict. Nothing leaves the machine, and no "

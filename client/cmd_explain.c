@@ -262,7 +262,7 @@ static bool is_event(const char *word)
 
 static int explain(struct explain *e, const char *word)
 {
-	if (!e->job && !is_event(word)) {
+	if (!is_event(word)) {
 		return explain_fault(e, word);
 	}
 	int status = e->job ? CLIENT_OK : query_newest_failed(&e->job);

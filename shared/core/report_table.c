@@ -22,12 +22,20 @@ static const enum ff_field_id places[] = {FF_F_host, FF_F_node, FF_F_path, FF_F_
 
 #define NPLACES (sizeof places / sizeof *places)
 
-/* Length of one of the needles at the front of s; 0: none. */
-static size_t place_at(struct ff_str s, const struct ff_str *needles, size_t n)
+static bool is_word(char c)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (needles[i].n && ff_str_starts(s, needles[i])) {
-			return needles[i].n;
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Length of one of the needles at text[at], as a word of its own; 0: none. */
+static size_t place_at(
+	struct ff_str text, size_t at, const struct ff_str *needles, size_t n)
+{
+	struct ff_str s = ff_str_skip(text, at);
+	for (size_t i = 0; i < n && !(at && is_word(text.p[at - 1])); i++) {
+		size_t len = needles[i].n;
+		if (len && ff_str_starts(s, needles[i]) && (len == s.n || !is_word(s.p[len]))) {
+			return len;
 		}
 	}
 	return 0;
@@ -44,7 +52,7 @@ void ff_report_alike(const struct ff_sighting *s, struct ff_buf *out)
 	}
 	needles[NPLACES] = ff_str_z(s->node ? s->node : "");
 	for (size_t i = 0; i < text.n;) {
-		size_t n = place_at(ff_str_skip(text, i), needles, NPLACES + 1);
+		size_t n = place_at(text, i, needles, NPLACES + 1);
 		if (n) {
 			ff_buf_addc(&plain, '*');
 		} else {

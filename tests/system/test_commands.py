@@ -280,7 +280,8 @@ def test_help(t):
 def test_bad_words(t):
     daemon = t.start()
     for words, status in ((["ranks"], 64), (["ranks", "a", "b"], 64), (["timeline"], 64), (["ranks", "nobody"], 65), (["timeline", "nobody"], 65),
-                          (["ranks", "x", "--lines", 0], 64), (["analyze", "--ranks", "--timeline", "-"], 64)):
+                          (["ranks", "x", "--lines", 0], 64), (["analyze", "--ranks", "--timeline", "-"], 64),
+                          (["analyze", "--ranks", "--report", "md", "-"], 64)):
         said = t.run(*words, env=daemon.env, status=(status,)).stderr.decode()
         t.check(said.startswith("firstfault: ") and len(said.splitlines()) <= 2, f"{words}: {said}")
     daemon.stop()

@@ -265,6 +265,42 @@ START_TEST(a_rank_behind_stands_out)
 }
 END_TEST
 
+/* A node whose name is a part of other words hides no difference. */
+START_TEST(own_places_are_words)
+{
+	static const struct {
+		const char *a, *b; /* what rank 0 on node n, rank 1 on node e say */
+		int rows;
+	} table[] = {
+		{"lost n at 1", "lost e at 2", 1},
+		{"none came", "nonn camn", 2},
+		{"no n, no", "no e, no", 1},
+		{"n", "e", 1},
+	};
+	static const struct world_stream two[] = {
+		{"a.log", FF_STREAM_RANK, 0, "n", 0, FF_UNKNOWN},
+		{"b.log", FF_STREAM_RANK, 1, "e", 0, FF_UNKNOWN},
+	};
+	for (size_t i = 0; i < N(table); i++) {
+		struct world w;
+		world_init(&w, 2, "torchrun");
+		world_streams(&w, two, N(two));
+		const struct world_event events[] = {
+			{"a.log", 1000, "import-error", table[i].a, NULL, 0, 0, 0},
+			{"b.log", 1000, "import-error", table[i].b, NULL, 0, 0, 0},
+		};
+		world_events(&w, events, N(events));
+		struct ff_verdict *v = world_judge(&w, 0);
+		struct ff_json *doc = json_of(v, ff_report_ranks_json, 0, SIZE_MAX);
+		int64_t a = int_at(nth(doc, 0), "group"), b = int_at(nth(doc, 1), "group");
+		ck_assert_msg((a == b ? 1 : 2) == table[i].rows, "%s", table[i].a);
+		ff_json_destroy(doc);
+		ff_verdict_destroy(v);
+		world_finish(&w);
+	}
+}
+END_TEST
+
 /* ---- caps, pages, hostile text */
 
 static struct ff_verdict *all_differ(struct world *w, int n)
@@ -455,6 +491,7 @@ int main(void)
 	tcase_add_test(tc, equal_ranks_are_one_row);
 	tcase_add_test(tc, equal_events_are_one_line);
 	tcase_add_test(tc, states_that_differ_are_rows);
+	tcase_add_test(tc, own_places_are_words);
 	tcase_add_test(tc, a_rank_behind_stands_out);
 	tcase_add_test(tc, a_screen_has_an_end);
 	tcase_add_test(tc, pages_are_the_whole);
