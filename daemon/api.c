@@ -105,6 +105,7 @@ static const struct route {
 	{REQUEST_GET, {"v1", "jobs", "*", "logs"}, api_logs_get},
 	{REQUEST_GET, {"v1", "faults"}, api_faults_list},
 	{REQUEST_GET, {"v1", "faults", "*"}, api_faults_one},
+	{REQUEST_GET, {"v1", "jobs", "*", "export"}, api_export_get},
 	{REQUEST_POST, {"v1", "jobs", "*", "start"}, api_post_start},
 	{REQUEST_POST, {"v1", "jobs", "*", "end"}, api_post_end},
 };
@@ -191,6 +192,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		ledger_forget(api->d->ledger, &r->wait);
 	}
 	api_logs_orphan(r);
+	api_export_orphan(r);
 	*(r->prev ? &r->prev->next : &api->requests) = r->next;
 	if (r->next) {
 		r->next->prev = r->prev;
@@ -473,6 +475,7 @@ void api_close(struct api *api)
 				r->waits = false;
 			}
 			api_logs_orphan(r);
+			api_export_orphan(r);
 			request_problem(r, 503, "the daemon is ending");
 			api_finish(r);
 		}

@@ -30,6 +30,10 @@ void api_faults_one(struct request *r);
 void api_logs_get(struct request *r);
 /* The request goes while a thread reads for it. */
 void api_logs_orphan(struct request *r);
+/* A run as JSON Lines, page by page: the last object of each is {"next":CURSOR}, null at the end.
+ * The loop only names what is wanted, and whoever reads a page waits for the disk. */
+void api_export_get(struct request *r);
+void api_export_orphan(struct request *r);
 void api_post_start(struct request *r);
 void api_post_end(struct request *r);
 /* What a pending POST waited for has come, or will not. */

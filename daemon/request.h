@@ -43,6 +43,7 @@ struct request {
 	struct ff_buf out;
 	uint32_t version; /* ETag; 0: none */
 	void *reading;    /* of api_logs.c: a thread reads for it */
+	void *exporting;  /* of api_export.c: the same */
 	/* a pending POST */
 	struct ff_run *run;
 	enum request_stage stage;

@@ -112,13 +112,9 @@ static struct ff_origin declare(const struct ff_intake *in, const struct names *
 	return d;
 }
 
-static size_t open_stream(struct ff_intake *in, struct ff_run *run, const struct names *names)
+static struct ff_origin declare_new(
+	const struct ff_intake *in, const struct ff_run *run, const struct names *names)
 {
-	size_t i = ff_intake_find(in, run, ff_str_z(names->node), ff_str_z(names->name),
-				  names->source);
-	if (i != FF_INTAKE_NOWHERE) {
-		return i;
-	}
 	struct ff_origin d = declare(in, names);
 	const struct ff_stream *s = ff_job_find_stream(run->job, d.node, d.name, d.source);
 	if (s) { /* somebody's first object has declared it */
@@ -127,6 +123,17 @@ static size_t open_stream(struct ff_intake *in, struct ff_run *run, const struct
 		d.kind_declared = s->origin.kind_declared;
 		d.fd = FF_FD_UNKNOWN;
 	}
+	return d;
+}
+
+static size_t open_stream(struct ff_intake *in, struct ff_run *run, const struct names *names)
+{
+	size_t i = ff_intake_find(in, run, ff_str_z(names->node), ff_str_z(names->name),
+				  names->source);
+	if (i != FF_INTAKE_NOWHERE) {
+		return i;
+	}
+	struct ff_origin d = declare_new(in, run, names);
 	return ff_intake_open(in, run, &d);
 }
 
@@ -215,12 +222,27 @@ static void take_data(struct ff_intake *in)
 
 /* ---- control objects */
 
-static void end_stream(struct ff_intake *in, struct ff_run *run, const struct names *names)
+/* What only an `end` declares, as an export does in front of the text. Trust can be taken, not
+ * given. */
+static void declare_more(struct ff_origin *d, const struct ff_json_node *doc)
+{
+	bool trusted = d->trusted, filtered = false;
+	(void)ff_json_int(ff_json_get(doc, "pid"), &d->pid);
+	(void)ff_json_bool(ff_json_get(doc, "trusted"), &trusted);
+	(void)ff_json_bool(ff_json_get(doc, "filtered"), &filtered);
+	d->trusted = d->trusted && trusted;
+	d->filtered = filtered;
+}
+
+static void end_stream(struct ff_intake *in, struct ff_run *run, const struct names *names,
+	const struct ff_json_node *doc)
 {
 	size_t i = ff_intake_find(in, run, ff_str_z(names->node), ff_str_z(names->name),
 				  names->source);
 	if (i == FF_INTAKE_NOWHERE) { /* it stopped before it said a word: known all the same */
-		i = open_stream(in, run, names);
+		struct ff_origin d = declare_new(in, run, names);
+		declare_more(&d, doc);
+		i = ff_intake_open(in, run, &d);
 	}
 	if (i != FF_INTAKE_NOWHERE) {
 		ff_intake_end_stream(in, i, in->obj.complete != 0, in->obj.time);
@@ -250,7 +272,7 @@ static void take_control(struct ff_intake *in, struct ff_str line)
 	in->last_run = run;
 	in->usable++;
 	if (o->event == FF_JSONL_END) {
-		end_stream(in, run, &names);
+		end_stream(in, run, &names, root);
 		in->controls++;
 	} else if (o->event == FF_JSONL_CLOCK) {
 		if (names.node[0] && ff_native_times_parse(root, 4, t)) {
