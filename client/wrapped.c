@@ -26,7 +26,7 @@ struct wrapped {
 	bool kernel;
 };
 
-static enum form form_of(struct ff_str front)
+static enum form form_of(struct ff_str front, const struct ff_origin *origin)
 {
 	struct ff_jsonl o = {0};
 	ptrdiff_t lf = ff_str_chr(front, '\n', 0);
@@ -42,8 +42,8 @@ static enum form form_of(struct ff_str front)
 	    ff_str_find(line, FF_STR("\"MESSAGE\""), 0) >= 0) {
 		return FORM_JOURNAL;
 	}
-	if (ff_str_starts(line, FF_STR("{\"log\":")) && ff_jsonl_parse(&o, line) == 0 &&
-	    o.has_text && !o.job.p && !o.node.p && o.time != FF_TIME_NONE) {
+	bool ranked = origin->rank != FF_UNKNOWN || origin->local_rank != FF_UNKNOWN;
+	if (ranked && ff_jsonl_parse(&o, line) == 0 && o.container) {
 		form = FORM_DOCKER;
 	}
 	ff_jsonl_finish(&o);
@@ -52,7 +52,7 @@ static enum form form_of(struct ff_str front)
 
 struct wrapped *wrapped_open(struct ff_str front, const struct ff_origin *origin, const char *job)
 {
-	enum form form = form_of(front);
+	enum form form = form_of(front, origin);
 	if (form == FORM_NONE) {
 		return NULL;
 	}
@@ -64,10 +64,11 @@ struct wrapped *wrapped_open(struct ff_str front, const struct ff_origin *origin
 	return w;
 }
 
-/* One line of text as an object of ours; the stamp is the node's. */
-static void put(const struct wrapped *w, struct ff_str text, ff_usec us, struct ff_str host,
-	bool kernel, struct ff_buf *out)
+/* One line of text as an object of ours; the stamp is the node's. fd: NULL if not known. */
+static void put(const struct wrapped *w, const char *fd, struct ff_str text, ff_usec us,
+	struct ff_str host, bool kernel, struct ff_buf *out)
 {
+	struct ff_buf name = {0};
 	const struct ff_origin *o = w->origin;
 	struct ff_jw j;
 	const char *kind = kernel ? "kernel" :
@@ -75,7 +76,12 @@ static void put(const struct wrapped *w, struct ff_str text, ff_usec us, struct 
 	ff_jw_init(&j, out);
 	ff_jw_open(&j, '{');
 	ff_jw_kstrz(&j, "job", w->job);
-	ff_jw_kstrz(&j, "stream", o->name);
+	ff_buf_addf(&name, "%s%s%s", o->name, fd ? "/" : "", fd ? fd : "");
+	ff_jw_kstr(&j, "stream", ff_buf_str(&name));
+	ff_buf_finish(&name);
+	if (fd) {
+		ff_jw_kstrz(&j, "fd", fd);
+	}
 	if (o->node || host.n) {
 		ff_jw_kstr(&j, "node", o->node ? ff_str_z(o->node) : host);
 	}
@@ -102,7 +108,8 @@ static void put(const struct wrapped *w, struct ff_str text, ff_usec us, struct 
 static void flush(const struct wrapped *w, struct ff_buf *text, ff_usec us, struct ff_buf *out)
 {
 	if (text->len) {
-		put(w, ff_buf_str(text), us, FF_STR(""), false, out);
+		const char *fd = text == &w->err_text ? "stderr" : "stdout";
+		put(w, fd, ff_buf_str(text), us, FF_STR(""), false, out);
 		ff_buf_clear(text);
 	}
 }
@@ -158,7 +165,7 @@ static void take_field(struct wrapped *w, struct ff_str key, struct ff_str value
 static void end_entry(struct wrapped *w, struct ff_buf *out)
 {
 	if (w->message.len) {
-		put(w, ff_buf_str(&w->message), w->us, ff_buf_str(&w->host), w->kernel, out);
+		put(w, NULL, ff_buf_str(&w->message), w->us, ff_buf_str(&w->host), w->kernel, out);
 	}
 	ff_buf_clear(&w->message);
 	ff_buf_clear(&w->host);

@@ -1,10 +1,12 @@
 /* wrapped: text that a runtime or the journal keeps as objects becomes JSON Lines of ours.
  *
- *	docker's json-file    {"log":"text\n","stream":"stderr","time":"..."}  (pieces are joined)
+ *	docker's json-file    {"log":"text\n","stream":"stderr","time":"..."}, where the file's name
+ *	                      says a rank (others: feed/intake_jsonl.c)
  *	journalctl -o json    {"MESSAGE":"...","_HOSTNAME":"...","__REALTIME_TIMESTAMP":"..."}
  *	journalctl -o export  KEY=value, an empty line behind each entry
  *
- * One file is one stream under its own name, its stamps are captured ones. What the journal got
+ * One file is one stream under its own name (docker's: NAME/stdout and NAME/stderr), its stamps are
+ * captured ones. What the journal got
  * from the kernel itself is a kernel stream.
  */
 #pragma once

@@ -409,7 +409,7 @@ def test_docker(t):
     verdict = t.json("analyze", "--json", folder)
     t.same([i["rank"] for i in verdict["initiating"]], [1], "initiating")
     event = next(e for e in verdict["events"] if "shard 0" in e["text"])
-    t.same(event["stream"], "rank-1-json.log", "stream")
+    t.same(event["stream"], "rank-1-json.log/stderr", "stream")
     t.same(event["captured"], "2026-01-01T00:00:01.123456Z", "stamp")
 
 
