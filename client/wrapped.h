@@ -1,7 +1,7 @@
 /* wrapped: text that a runtime or the journal keeps as objects becomes JSON Lines of ours.
  *
- *	docker's json-file    {"log":"text\n","stream":"stderr","time":"..."}, where the file's name
- *	                      says a rank (others: feed/intake_jsonl.c)
+ *	docker's json-file    {"log":"text\n","stream":"stderr","time":"..."}, where the file's
+ *	                      name says a rank (others: feed/intake_jsonl.c)
  *	journalctl -o json    {"MESSAGE":"...","_HOSTNAME":"...","__REALTIME_TIMESTAMP":"..."}
  *	journalctl -o export  KEY=value, an empty line behind each entry
  *

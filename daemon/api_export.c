@@ -24,6 +24,7 @@
 struct known {
 	uint64_t offset; /* of its record, whose stamp this is */
 	struct ff_stamp stamp;
+	struct ff_line_tags tags; /* that its line had */
 	uint64_t at; /* of the text */
 	char *text;
 	size_t len;
@@ -125,11 +126,11 @@ static void put(struct export *e, const struct part *p, uint64_t at, ff_usec us,
 static const struct ff_line_tags no_tags = {{FF_TAG_NONE, FF_UNKNOWN}, FF_UNKNOWN};
 
 static void put_stamped(struct export *e, const struct part *p, uint64_t at, struct ff_stamp stamp,
-	struct ff_str text)
+	struct ff_line_tags tags, struct ff_str text)
 {
 	bool arrived = stamp.arrived != FF_TIME_NONE;
 	put(e, p, at, arrived ? stamp.arrived : stamp.captured,
-		arrived ? FF_CLOCK_ARRIVED : FF_CLOCK_CAPTURED, no_tags, text);
+		arrived ? FF_CLOCK_ARRIVED : FF_CLOCK_CAPTURED, tags, text);
 }
 
 /* Of text that is gone: what the events kept of it. */
@@ -142,7 +143,7 @@ static void put_known(struct export *e, const struct part *p, uint64_t upto)
 		while (text.n && at >= next) {
 			ptrdiff_t lf = ff_str_chr(text, '\n', 0);
 			struct ff_str line = ff_str_n(text.p, lf < 0 ? text.n : (size_t)lf);
-			put_stamped(e, p, at, p->v[i].stamp, line);
+			put_stamped(e, p, at, p->v[i].stamp, p->v[i].tags, line);
 			text = ff_str_skip(text, line.n + 1);
 			at += line.n + 1;
 			next = at;
@@ -273,7 +274,8 @@ static void put_file_line(struct export *e, struct part *p, uint64_t at)
 	}
 	bool known = low < p->n && p->v[low].offset == at;
 	(void)ff_mask(p->line.p, p->line.len);
-	put_stamped(e, p, at, known ? p->v[low].stamp : FF_STAMP_NONE, ff_buf_str(&p->line));
+	put_stamped(e, p, at, known ? p->v[low].stamp : FF_STAMP_NONE, no_tags,
+		ff_buf_str(&p->line));
 	ff_buf_clear(&p->line);
 }
 
@@ -426,7 +428,7 @@ static void know_events(struct part *p, const struct ff_stream *s)
 	for (size_t i = 0; i < s->nevents; i++) {
 		const struct ff_event *ev = &s->events[i];
 		*FF_ARR_ADD(p->v, p->n, p->cap) = (struct known){ev->offset, ev->stamp,
-			ev->at_offset, ff_xmemdup(ev->text, ev->text_len), ev->text_len};
+			{ev->tag, ev->attempt}, ev->at_offset, ff_xmemdup(ev->text, ev->text_len), ev->text_len};
 	}
 }
 

@@ -67,7 +67,8 @@ static void put_loss(struct ff_jw *w, const struct export_loss *loss)
 	ff_jw_key(w, "missing");
 	ff_jw_open(w, '[');
 	if (loss->tailed) {
-		(void)snprintf(text, sizeof text, "stamps of lines of %zu tailed files",
+		(void)snprintf(text, sizeof text,
+			"%zu tailed files: most stamps, and the text of those that are gone",
 			loss->tailed);
 		ff_jw_strz(w, text);
 	}
