@@ -427,8 +427,9 @@ static void know_events(struct part *p, const struct ff_stream *s)
 {
 	for (size_t i = 0; i < s->nevents; i++) {
 		const struct ff_event *ev = &s->events[i];
-		*FF_ARR_ADD(p->v, p->n, p->cap) = (struct known){ev->offset, ev->stamp,
-			{ev->tag, ev->attempt}, ev->at_offset, ff_xmemdup(ev->text, ev->text_len), ev->text_len};
+		*FF_ARR_ADD(p->v, p->n, p->cap) =
+			(struct known){ev->offset, ev->stamp, {ev->tag, ev->attempt}, ev->at_offset,
+				ff_xmemdup(ev->text, ev->text_len), ev->text_len};
 	}
 }
 
