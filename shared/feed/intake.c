@@ -4,11 +4,12 @@
 #include "base/arr.h"
 #include "base/limits.h"
 #include "base/mask.h"
+#include "wire/syslog.h"
 
 #include <stdlib.h>
 
 #define FIRST_LINE_MAX (64u * 1024u) /* bytes of the line that chooses the dialect */
-#define FRONT_MAX 8u /* bytes by which HTTP and TLS are known */
+#define FRONT_MAX 14u /* bytes by which HTTP, TLS and syslog are known */
 
 static const struct ff_line_tags no_tags = {{FF_TAG_NONE, FF_UNKNOWN}, FF_UNKNOWN};
 
@@ -20,6 +21,7 @@ const char *ff_dialect_name(enum ff_dialect d)
 		[FF_DIALECT_JSONL] = "jsonl",
 		[FF_DIALECT_RAW] = "raw",
 		[FF_DIALECT_PLAIN] = "plain",
+		[FF_DIALECT_SYSLOG] = "syslog",
 		[FF_DIALECT_WRONG_PORT] = "wrong-port",
 	};
 	return names[d];
@@ -462,7 +464,13 @@ static enum ff_dialect choose(struct ff_intake *in, bool final)
 	if (!in->o.offline && is_wrong_port(s)) {
 		return FF_DIALECT_WRONG_PORT;
 	}
-	if (!final && (blank == s.n || (!in->o.offline && may_be_wrong_port(s)))) {
+	enum ff_syslog_frame front = in->o.offline ? FF_SYSLOG_NONE : ff_syslog_front(s);
+	if (front == FF_SYSLOG_WHOLE) {
+		return FF_DIALECT_SYSLOG;
+	}
+	if (!final &&
+		(front == FF_SYSLOG_MORE || blank == s.n ||
+			(!in->o.offline && may_be_wrong_port(s)))) {
 		return s.n < FIRST_LINE_MAX ? FF_DIALECT_NONE : FF_DIALECT_RAW;
 	}
 	if (blank == s.n || s.p[blank] != '{') {
@@ -542,6 +550,10 @@ static bool is_text(const struct ff_intake *in)
 
 static void take_bytes(struct ff_intake *in, struct ff_str s)
 {
+	if (in->dialect == FF_DIALECT_SYSLOG) {
+		ff_intake_syslog_bytes(in, s);
+		return;
+	}
 	while (s.n && !in->closed && !is_text(in)) {
 		const char *lf = memchr(s.p, '\n', s.n);
 		size_t n = lf ? (size_t)(lf - s.p) : s.n;
@@ -566,7 +578,8 @@ static void settle(struct ff_intake *in, bool final)
 	struct ff_buf first = in->pending;
 	in->pending = (struct ff_buf){0};
 	in->dialect = d;
-	size_t skip = d == FF_DIALECT_RAW ? 0 : front_blank(ff_buf_str(&first));
+	size_t skip =
+		d == FF_DIALECT_RAW || d == FF_DIALECT_SYSLOG ? 0 : front_blank(ff_buf_str(&first));
 	take_bytes(in, ff_str_skip(ff_buf_str(&first), skip));
 	ff_buf_finish(&first);
 }
@@ -607,6 +620,9 @@ void ff_intake_end(struct ff_intake *in, ff_usec now_us)
 	ff_intake_settle(in, now_us);
 	if (in->o.origin && (in->dialect == FF_DIALECT_NONE || in->dialect == FF_DIALECT_RAW)) {
 		put_raw(in, FF_STR("")); /* an empty file is a stream too */
+	}
+	if (in->dialect == FF_DIALECT_SYSLOG) {
+		ff_intake_syslog_end(in);
 	}
 	if (in->dialect == FF_DIALECT_JSONL && in->pending.len) {
 		take_piece(in, FF_STR(""), true);

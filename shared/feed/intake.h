@@ -3,9 +3,9 @@
  *	bytes -> dialect -> (run, stream, chunk | control object) -> struct ff_job
  *
  * One intake per connection (daemon), per .jsonl file or standard input (analyze), per test feed.
- * It chooses the dialect from the first line (shared/README.md 6.3): native, JSON Lines, raw. It
- * does no I/O: what goes back to the peer is handed to `reply`. Text is masked (base/mask.h) before
- * anything sees it.
+ * It chooses the dialect from the first line (shared/README.md 6.3): native, JSON Lines, syslog,
+ * raw. It does no I/O: what goes back to the peer is handed to `reply`. Text is masked
+ * (base/mask.h) before anything sees it.
  *
  * Ownership: the intake borrows the table of runs; strings handed to callbacks are borrowed during
  * the call. A callback must not destroy the intake; it marks and destroys later.
@@ -15,7 +15,7 @@
 #include "feed/runs.h"
 
 enum ff_dialect { FF_DIALECT_NONE, FF_DIALECT_NATIVE, FF_DIALECT_JSONL, FF_DIALECT_RAW,
-		  FF_DIALECT_PLAIN, FF_DIALECT_WRONG_PORT };
+		  FF_DIALECT_PLAIN, FF_DIALECT_SYSLOG, FF_DIALECT_WRONG_PORT };
 
 struct ff_intake;
 

@@ -184,11 +184,10 @@ static void put_line(struct ff_intake *in, size_t i, struct ff_str text, struct 
 	ff_buf_finish(&line);
 }
 
-/* A line that is no object of ours is text of the stream that came last. */
-static void take_raw(struct ff_intake *in, struct ff_str line)
+void ff_intake_text_line(struct ff_intake *in, struct ff_str line, enum ff_count why)
 {
 	size_t i = in->last != FF_INTAKE_NOWHERE ? in->last : ff_intake_open_raw(in);
-	ff_intake_count(in, in->last_run, FF_COUNT_bad_json, 1);
+	ff_intake_count(in, in->last_run, why, 1);
 	if (i == FF_INTAKE_NOWHERE) {
 		return;
 	}
@@ -200,7 +199,7 @@ static void take_raw(struct ff_intake *in, struct ff_str line)
 		(struct ff_line_tags){FF_TAG_INIT, FF_UNKNOWN}, true);
 }
 
-static void take_data(struct ff_intake *in)
+void ff_intake_data(struct ff_intake *in)
 {
 	const struct ff_jsonl *o = &in->obj;
 	struct names names;
@@ -313,12 +312,12 @@ void ff_intake_jsonl_line(struct ff_intake *in, struct ff_str line)
 		return;
 	}
 	if (ff_jsonl_parse(&in->obj, line) < 0) {
-		take_raw(in, line);
+		ff_intake_text_line(in, line, FF_COUNT_bad_json);
 	} else if (ff_jsonl_event_name(in->obj.event)) {
 		take_control(in, line);
 	} else if (in->obj.has_text) {
-		take_data(in);
+		ff_intake_data(in);
 	} else {
-		take_raw(in, line);
+		ff_intake_text_line(in, line, FF_COUNT_bad_json);
 	}
 }

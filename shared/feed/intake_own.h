@@ -1,5 +1,5 @@
-/* intake_own: what intake.c shares with intake_jsonl.c and intake_native.c. Nobody else includes
- * it. */
+/* intake_own: what intake.c shares with intake_jsonl.c, intake_native.c and intake_syslog.c.
+ * Nobody else includes it. */
 #pragma once
 
 #include "feed/intake.h"
@@ -27,7 +27,8 @@ struct ff_intake {
 	enum ff_dialect dialect;
 	bool closed;   /* an error was answered: what comes is ignored */
 	bool cut;      /* the input stopped without its end */
-	bool skipping; /* inside a line of JSON Lines that is too long */
+	bool skipping; /* inside a line of JSON Lines or syslog that is too long */
+	uint64_t skip; /* bytes to come of a counted syslog frame that is too long */
 	ff_usec now_us;
 	struct ff_buf pending; /* an unfinished line of the dialect */
 	struct ff_buf work;    /* text on its way, masked */
@@ -79,6 +80,12 @@ void ff_intake_changed(struct ff_intake *in, struct ff_run *run);
 void ff_intake_ended(const struct ff_intake *in, struct ff_run *run, const char *event);
 
 void ff_intake_jsonl_line(struct ff_intake *in, struct ff_str line);
+/* The data object in->obj. */
+void ff_intake_data(struct ff_intake *in);
+/* A line that is none of the dialect's: text of the stream that came last, counted as `why`. */
+void ff_intake_text_line(struct ff_intake *in, struct ff_str line, enum ff_count why);
+void ff_intake_syslog_bytes(struct ff_intake *in, struct ff_str s);
+void ff_intake_syslog_end(struct ff_intake *in);
 void ff_intake_native_hello(struct ff_intake *in, struct ff_str line);
 void ff_intake_native_line(struct ff_intake *in, struct ff_str line);
 void ff_intake_native_fail(struct ff_intake *in, enum ff_native_error code, const char *text);

@@ -478,8 +478,10 @@ START_TEST(test_mask_pieces)
 	ff_buf_addf(&text, "before %s after\n", mask_rows[_i].in);
 	ff_buf_adds(&want, ff_buf_str(&text));
 	(void)ff_mask(want.p, want.len);
+	static const size_t steps[] = {0, 1, 2, 5, 17, 40};
 	for (size_t a = 0; a <= text.len; a++) {
-		for (size_t b = a; b <= text.len; b++) {
+		for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+			size_t b = a + steps[k] < text.len ? a + steps[k] : text.len;
 			struct ff_buf got = {0};
 			mask_pieces(&got, ff_buf_str(&text), a, b);
 			ck_assert_msg(ff_str_eq(ff_buf_str(&got), ff_buf_str(&want)),
@@ -500,7 +502,7 @@ START_TEST(test_mask_hostile)
 	static const char *const rows[] = {"sk-", "eyJ", "secret:", "Bearer ", "a@", "://a:@", "=",
 		"-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "AKIA", "AIza", "hf_", "github_pat_",
 		"password: '", "_", "'"};
-	const size_t n = 4u << 20;
+	const size_t n = 1u << 20;
 	char *text = ff_xmalloc(n);
 	for (size_t i = 0; i < n; i++) {
 		text[i] = rows[_i][i % strlen(rows[_i])];

@@ -247,7 +247,13 @@ static const struct {
 	 "1\",\"job\":\"a\",\"source\":\"s\",\"streams\":[\"x\"],"
 	 "\"lines\":\"plain\"}\n",
 		FF_DIALECT_PLAIN, FF_DIALECT_PLAIN},
-	{"<34>Oct 11 22:14:15 a b: c\n", FF_DIALECT_RAW, FF_DIALECT_RAW},
+	{"<34>Oct 11 22:14:15 a b: c\n", FF_DIALECT_SYSLOG, FF_DIALECT_RAW},
+	{"<34", FF_DIALECT_NONE, FF_DIALECT_RAW},
+	{"<34>", FF_DIALECT_SYSLOG, FF_DIALECT_RAW},
+	{"<html>\n", FF_DIALECT_RAW, FF_DIALECT_RAW},
+	{"52", FF_DIALECT_NONE, FF_DIALECT_RAW},
+	{"52 <13>1 ", FF_DIALECT_SYSLOG, FF_DIALECT_RAW},
+	{"52 steps\n", FF_DIALECT_RAW, FF_DIALECT_RAW},
 };
 
 START_TEST(test_dialect)
@@ -522,6 +528,69 @@ START_TEST(test_jsonl_long)
 	check_dump("j/0\n  - mixed -/-/- - fed=4 ended\n");
 	ff_buf_finish(&line);
 	ff_intake_destroy(in);
+}
+END_TEST
+
+/* ---- syslog */
+
+#define SD "[ff@32473 job=\"17\" rank=\"2\" file=\"/srv/rank-2.log\"]"
+
+/* However the bytes come: rsyslog's counted frames, syslog-ng's with an LF in the count, Docker's
+ * old form by LF, the kernel's; a line that is none. */
+static const char syslog_bytes[] = "103 <134>1 2026-01-01T00:00:01Z node-a train - - " SD " step 1"
+				   "139 <134>1 2026-01-01T00:00:02.5Z node-a train - - " SD
+				   "[meta sequenceId=\"1\"] CUDA out of memory\n"
+				   "<30>May  1 12:00:00 3f2a90b1c4de[991]: loss 2.31\n"
+				   "no frame at all\n"
+				   "<4>1 2026-01-01T00:00:03Z node-b kernel - - - NVRM: Xid 79\n"
+				   "<13>1 - node-a train - - " SD " last";
+
+START_TEST(test_syslog)
+{
+	struct random r = random_init((uint64_t)_i);
+	struct ff_intake *in = create(false);
+	struct ff_str s = FF_STR(syslog_bytes);
+	while (s.n) {
+		size_t n = _i == 0 ? s.n : _i == 1 ? 1 : 1 + random_below(&r, 60);
+		n = n < s.n ? n : s.n;
+		ff_intake_feed(in, s.p, n, NOW);
+		s = ff_str_skip(s, n);
+	}
+	ff_intake_end(in, NOW);
+	ff_intake_destroy(in);
+	check_dump("17/0\n"
+		"  node-a//srv/rank-2.log rank 2/-/- - fed=31 ended\n"
+		"    @7 cuda-oom captured+2500000\n"
+		"raw-p/0\n"
+		"  3f2a90b1c4de mixed -/-/- - fed=26 ended\n"
+		"node:node-b/0\n"
+		"  node-b/kernel kernel! -/-/- - fed=13 ended\n");
+	ck_assert_uint_eq(count(FF_COUNT_bad_syslog), 1);
+}
+END_TEST
+
+/* A frame or line without an end is skipped as a whole, and the next one is heard. */
+START_TEST(test_syslog_long)
+{
+	struct ff_intake *in = create(false);
+	struct ff_buf b = {0};
+	size_t n = (1u << 20) + 100;
+	ff_buf_addf(&b, "%zu <13>1 - h a - - - ", n + 18);
+	memset(ff_buf_reserve(&b, n), 'x', n);
+	b.len += n;
+	ff_buf_addz(&b, "<13>1 - h a - - - ");
+	memset(ff_buf_reserve(&b, n), 'y', n);
+	b.len += n;
+	ff_buf_addz(&b, "\n<13>1 - h a - - - " OOM "\n");
+	for (size_t at = 0; at < b.len; at += 5000) {
+		ff_intake_feed(in, b.p + at, b.len - at < 5000 ? b.len - at : 5000, NOW);
+	}
+	ff_buf_finish(&b);
+	ff_intake_end(in, NOW);
+	ff_intake_destroy(in);
+	ck_assert_uint_eq(count(FF_COUNT_lines_cut), 2);
+	ck_assert_uint_eq(runs.nruns, 1);
+	ck_assert_uint_eq(runs.runs[0]->job->streams[0]->nevents, 1);
 }
 END_TEST
 
@@ -1174,6 +1243,8 @@ int main(void)
 	tcase_add_test(tc, test_jsonl_ack);
 	tcase_add_test(tc, test_jsonl_declared_once);
 	tcase_add_test(tc, test_jsonl_long);
+	tcase_add_loop_test(tc, test_syslog, 0, 12);
+	tcase_add_test(tc, test_syslog_long);
 	tcase_add_test(tc, test_native);
 	tcase_add_test(tc, test_native_comes_back);
 	tcase_add_test(tc, test_native_goes_on);
