@@ -26,6 +26,10 @@ class Job:
         self.offset = [self.rng.uniform(-0.02, 0.02) if skew else 0 for _ in range(self.nodes)]
         self.rows, self.end = [], None
 
+    def clock(self, at, n):
+        """What a program on node n writes as its time: just before the line is captured."""
+        return START + datetime.timedelta(seconds=at + self.offset[n] - 0.002)
+
     def node(self, n):
         return f"hgx{n:03}"
 
@@ -78,12 +82,12 @@ class Job:
 
 def c10(job, at, r, where, text):
     """A line of c10's logger, as torch prints it."""
-    t = START + datetime.timedelta(seconds=at)
+    t = job.clock(at, r // GPUS)
     return f"[rank{r}]:[E{t.month}{t.day:02} {t:%H:%M:%S}.{job.rng.randrange(10**9):09} {where}] {text}"
 
 
-def agent_line(at, pid, where, text):
-    t = START + datetime.timedelta(seconds=at)
+def agent_line(job, at, n, pid, where, text):
+    t = job.clock(at, n)
     return f"W{t.month:02}{t.day:02} {t:%H:%M:%S}.{t.microsecond // 1000:03}000 {pid} torch/distributed/elastic/multiprocessing/{where}] {text}"
 
 
@@ -94,7 +98,7 @@ def pid_of(r):
 def closing(job, at, n, but=()):
     for r in range(n * GPUS, min((n + 1) * GPUS, job.ranks)):
         if r not in but:
-            job.agent(at, n, agent_line(at, 50999, "api.py:1010", f"Sending process {pid_of(r)} closing signal SIGTERM"))
+            job.agent(at, n, agent_line(job, at, n, 50999, "api.py:1010", f"Sending process {pid_of(r)} closing signal SIGTERM"))
 
 
 def failure(job, t, n, number, r, code):
@@ -106,7 +110,7 @@ def failure(job, t, n, number, r, code):
 
 def table(job, at, n, r, code, *others):
     """The failures that torchrun reports for its node; of those within a second the lowest rank is its root cause."""
-    t = START + datetime.timedelta(seconds=at)
+    t = job.clock(at, n)
     rest = [x for k, (rank, c) in enumerate(others) for x in failure(job, t, n, k + 1, rank, c)] or ["  <NO_OTHER_FAILURES>"]
     job.agent(at, n, "\n".join([
         f"E{t.month:02}{t.day:02} {t:%H:%M:%S}.{t.microsecond // 1000:03}000 50999 torch/distributed/elastic/multiprocessing/api.py:984] "
@@ -206,14 +210,14 @@ def node_lost():
     end = last + 0.9
     for n in range(job.nodes):
         job.kernel(20 + n, n, f"<6>[  412.{n:06}] mlx5_core 0000:1a:00.0: firmware version: 28.39.1002")
-        job.agent(30, n, agent_line(30, 50999, "api.py:711", "Starting worker processes").replace("W0", "I0", 1))
+        job.agent(30, n, agent_line(job, 30, n, 50999, "api.py:711", "Starting worker processes").replace("W0", "I0", 1))
     for r in range(job.ranks):
         if r // GPUS == gone:
             continue
         at = end + 68 + job.rng.uniform(0, 6)
         job.rank(at, r, lost_peer(job, at, r, gone * GPUS))
-    job.scheduler(end + 151, "[2026-03-09T05:28:00.104] error: Nodes hgx005 not responding")
-    job.scheduler(end + 271, "[2026-03-09T05:30:00.212] error: Nodes hgx005 not responding, setting DOWN")
+    job.scheduler(end + 151, "[2026-03-09T05:27:49.897] error: Nodes hgx005 not responding")
+    job.scheduler(end + 271, "[2026-03-09T05:29:49.896] error: Nodes hgx005 not responding, setting DOWN")
     for n in range(job.nodes):
         if n != gone:
             table(job, end + 90 + n / 10, n, n * GPUS, -6)
