@@ -1,6 +1,7 @@
 #include "core/page.h"
 
 #include "base/arr.h"
+#include "core/fault.h"
 
 #include <stdlib.h>
 
@@ -66,6 +67,30 @@ const struct ff_page *ff_pages_find(
 		}
 	}
 	return NULL;
+}
+
+static int by_role(const void *a, const void *b)
+{
+	const struct ff_page *x = *(const struct ff_page *const *)a;
+	const struct ff_page *y = *(const struct ff_page *const *)b;
+	/* an unknown role is -1: last */
+	unsigned r = (unsigned)ff_role_parse(ff_str_z(x->role));
+	unsigned s = (unsigned)ff_role_parse(ff_str_z(y->role));
+	return r != s ? (r > s) - (r < s) : (x > y) - (x < y);
+}
+
+size_t ff_pages_of(const struct ff_pages *p, const char *id, const struct ff_page ***ret)
+{
+	const struct ff_page *page = NULL;
+	size_t n = 0, cap = 0;
+	*ret = NULL;
+	while ((page = ff_pages_find(p, id, page))) {
+		*FF_ARR_ADD(*ret, n, cap) = page;
+	}
+	if (n > 1) {
+		qsort(*ret, n, sizeof **ret, by_role);
+	}
+	return n;
 }
 
 /* ---- near by spelling */
@@ -293,19 +318,21 @@ void ff_page_item(const struct ff_page *page, struct ff_jw *w)
 
 void ff_page_json(const struct ff_pages *p, const char *id, struct ff_buf *out)
 {
-	const struct ff_page *page = ff_pages_find(p, id, NULL);
+	const struct ff_page **pages;
+	size_t n = ff_pages_of(p, id, &pages);
 	struct ff_jw w;
 	ff_jw_init(&w, out);
 	ff_jw_open(&w, '{');
 	ff_jw_kstrz(&w, "schema", "firstfault.fault/1");
 	ff_jw_kstrz(&w, "id", id);
-	ff_jw_kstrz(&w, "title", page ? page->title : NULL);
-	ff_jw_kstrz(&w, "category", page ? page->category : NULL);
+	ff_jw_kstrz(&w, "title", n ? pages[0]->title : NULL);
+	ff_jw_kstrz(&w, "category", n ? pages[0]->category : NULL);
 	ff_buf_addz(out, ",\"entries\":[");
-	for (bool more = false; page; page = ff_pages_find(p, id, page), more = true) {
-		ff_buf_addz(out, more ? ",\n" : "");
-		ff_json_render(page->entry, out);
+	for (size_t i = 0; i < n; i++) {
+		ff_buf_addz(out, i ? ",\n" : "");
+		ff_json_render(pages[i]->entry, out);
 	}
+	free(pages);
 	ff_buf_addz(out, "]");
 	ff_jw_close(&w, '}');
 }

@@ -32,6 +32,9 @@ void ff_pages_finish(struct ff_pages *p);
 /* The first entry of this fault, NULL if there is none; the next one behind `after`. */
 const struct ff_page *ff_pages_find(const struct ff_pages *p, const char *id,
 				    const struct ff_page *after);
+/* All entries of this fault, in the order of roles: what can start a failure first; *ret is
+ * malloc'd. Returns how many. */
+size_t ff_pages_of(const struct ff_pages *p, const char *id, const struct ff_page ***ret);
 
 /* Ids that are spelled nearly like this one, the nearest first, each once. Returns how many. */
 size_t ff_pages_near(const struct ff_pages *p, const char *id, const char **ret, size_t cap);

@@ -3,6 +3,8 @@
 #include "core/report_own.h"
 #include "core/report_screen.h"
 
+#include <stdlib.h>
+
 /* A page for a screen. What the catalogue suggests stands under its own heads; lines of logs (its
  * examples) only behind `|`. */
 
@@ -155,19 +157,21 @@ static void put_entry(struct ff_buf *out, const struct ff_page *page, unsigned w
 
 void ff_page_text(const struct ff_pages *p, const char *id, unsigned width, struct ff_buf *out)
 {
-	const struct ff_page *page = ff_pages_find(p, id, NULL);
+	const struct ff_page **pages;
+	size_t n = ff_pages_of(p, id, &pages);
 	struct ff_buf head = {0};
-	ff_buf_addf(&head, "%s  %s", id, page ? page->title : "");
+	ff_buf_addf(&head, "%s  %s", id, n ? pages[0]->title : "");
 	(void)ff_report_put(out, ff_buf_str(&head), width);
 	ff_buf_addc(out, '\n');
 	ff_buf_clear(&head);
-	ff_buf_addf(&head, "category %s, domain %s", page ? page->category : "-",
-		page ? page->domain : "-");
+	ff_buf_addf(&head, "category %s, domain %s", n ? pages[0]->category : "-",
+		n ? pages[0]->domain : "-");
 	(void)ff_report_put(out, ff_buf_str(&head), width);
 	ff_buf_addc(out, '\n');
 	ff_buf_finish(&head);
-	for (; page; page = ff_pages_find(p, id, page)) {
+	for (size_t i = 0; i < n; i++) {
 		ff_buf_addc(out, '\n');
-		put_entry(out, page, width);
+		put_entry(out, pages[i], width);
 	}
+	free(pages);
 }

@@ -278,6 +278,35 @@ START_TEST(a_page_as_text)
 }
 END_TEST
 
+/* Whatever stands first in the files, a page begins with what can start a failure. */
+START_TEST(the_primary_leads)
+{
+	static const char json[] = "[" HEAD("x", "context") "\"match\":["
+		TEXT("alpha", "alpha") "]},{\"id\":\"x\",\"title\":\"odd\",\"role\":\"odd\"},"
+		HEAD("x", "secondary") "\"match\":[" TEXT("beta", "beta") "]},"
+		"{\"id\":\"x\",\"title\":\"Leads\",\"category\":\"d\",\"role\":\"primary\"}]";
+	static const char *const roles[] = {"primary", "secondary", "context", "odd"};
+	struct ff_pages p = {0};
+	struct ff_buf b = {0};
+	struct ff_err err = {0};
+	const struct ff_page **pages;
+	ck_assert_int_eq(ff_pages_add(&p, "a.json", ff_str_z(json), &err), 0);
+	ck_assert_uint_eq(ff_pages_of(&p, "x", &pages), N(roles));
+	for (size_t i = 0; i < N(roles); i++) {
+		ck_assert_str_eq(pages[i]->role, roles[i]);
+	}
+	free(pages);
+	ff_page_text(&p, "x", 100, &b);
+	ck_assert_ptr_nonnull(strstr(b.p, "x  Leads\ncategory d, domain \n\nROLE      primary"));
+	ff_buf_clear(&b);
+	ff_page_json(&p, "x", &b);
+	ck_assert_ptr_nonnull(strstr(b.p, "\"title\":\"Leads\",\"category\":\"d\""));
+	ck_assert_uint_eq(ff_pages_of(&p, "y", &pages), 0);
+	ff_buf_finish(&b);
+	ff_pages_finish(&p);
+}
+END_TEST
+
 START_TEST(a_page_as_json)
 {
 	struct ff_pages p = {0};
@@ -309,6 +338,7 @@ int main(void)
 	tcase_add_loop_test(tc, near_by_spelling, 0, N(nears));
 	tcase_add_loop_test(tc, search_ranks, 0, N(searches));
 	tcase_add_test(tc, a_page_as_text);
+	tcase_add_test(tc, the_primary_leads);
 	tcase_add_test(tc, a_page_as_json);
 	suite_add_tcase(s, tc);
 	SRunner *sr = srunner_create(s);
