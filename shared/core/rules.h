@@ -41,6 +41,7 @@ enum ff_confidence { FF_CERTAIN, FF_LIKELY, FF_POSSIBLE, FF_NO_CONFIDENCE };
 	X(late, "did-not-arrive") \
 	X(early, "early-exit") \
 	X(node_gone, "silent-node") \
+	X(silent, "silent") \
 	X(undetermined, "undetermined")
 
 enum ff_rule_id {

@@ -307,7 +307,8 @@ bool ff_rule_node_gone(struct look *k, struct ff_finding *f)
 		if (!ranks) {
 			continue;
 		}
-		if (!words && gone) {
+		/* Where some of a node say nothing either, silence is no mark of a lost node. */
+		if (words ? words < ranks : gone != NULL) {
 			return false;
 		}
 		gone = words ? gone : node;
@@ -341,5 +342,79 @@ bool ff_rule_node_gone(struct look *k, struct ff_finding *f)
 	f->fault = "node-lost";
 	f->confidence = FF_LIKELY;
 	f->text = "this node's ranks and agent end without a word; the others' connections closed";
+	return true;
+}
+
+/* ---- a habit that broke */
+
+/* Its last line is before anybody else's first report: what it stopped for is no consequence. */
+static bool fell_silent_first(const struct look *k, const struct story *who, size_t *ret_reports)
+{
+	*ret_reports = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st == who || !st->report) {
+			continue;
+		}
+		++*ret_reports;
+		if (ff_when_order(who->line->last_line, st->report->when) != FF_BEFORE) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Silent ranks only: who is quiet had no habit, who is unheard may have said anything (law 4). */
+bool ff_rule_silent(struct look *k, struct ff_finding *f)
+{
+	int32_t *ranks = FF_ARENA_ARR(arena_of(k), int32_t, k->t->nranks + 1);
+	size_t n = 0, elsewhere = 0, here = 0, reports = 0;
+	const char *node = NULL;
+	bool one_node = true;
+	if (k->ngroups || k->nloose || k->nwords) {
+		return false;
+	}
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (ff_story_signalled(k, st) || st->echo) {
+			return false;
+		}
+		bool farewell = st->report || st->torn || st->line->succeeded || st->line->marked;
+		if (st->line->heard != FF_SILENT || farewell) {
+			continue;
+		}
+		if (!fell_silent_first(k, st, &reports)) {
+			return false;
+		}
+		const char *at = st->line->node;
+		one_node = one_node && at && (!node || !strcmp(node, at));
+		node = at;
+		ranks[n++] = st->line->rank;
+	}
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct ff_rank_line *r = k->stories[i].line;
+		bool on_it = node && r->node && !strcmp(r->node, node);
+		here += on_it && r->own_stream;
+		elsewhere += !on_it && r->own_stream;
+	}
+	bool whole = one_node && n > 1 && n == here && elsewhere;
+	if (!n || !reports || (n > 1 && !whole)) {
+		return false;
+	}
+	ff_finding_blame(k, f, ranks, n);
+	for (size_t i = 0; i < k->t->nranks && f->nproof < 4; i++) {
+		if (k->stories[i].report) {
+			ff_finding_proof(k, f, k->stories[i].report);
+		}
+	}
+	f->cause = f->proof[0];
+	f->fault = whole ? "node-lost" : "straggler-hang";
+	f->kind = whole ? FF_VERDICT_NODE : FF_VERDICT_RANK;
+	f->node = whole ? node : NULL;
+	f->confidence = FF_LIKELY;
+	f->text = ff_arena_fmt(arena_of(k),
+		"rank %s printed steadily and stopped without a word while the others went on, "
+		"before the first of them reported anything",
+		ff_look_ranks_text(k, ranks, n));
 	return true;
 }

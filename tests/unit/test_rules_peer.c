@@ -199,6 +199,69 @@ static struct ff_verdict *judge(struct world *w, const struct row *row, uint64_t
 	return world_judge(w, off);
 }
 
+/* Ranks that print a step each second until their last one; `quiet` prints without a habit. */
+static const struct {
+	const char *what;
+	int last[4]; /* second of the last step */
+	bool quiet;
+	const char *says; /* of the silent one, after all others: NULL nothing */
+	enum ff_verdict_kind kind;
+	const char *who;
+} habits[] = {
+	{"one falls silent while the others go on", {60, 60, 20, 60}, false, NULL, FF_VERDICT_RANK,
+		"2"},
+	{"a whole node falls silent", {60, 60, 20, 21}, false, NULL, FF_VERDICT_NODE, "node-b"},
+	{"two on two nodes fall silent", {60, 20, 20, 60}, false, NULL, FF_VERDICT_UNDETERMINED,
+		""},
+	{"all stop together", {60, 60, 60, 60}, false, NULL, FF_VERDICT_UNDETERMINED, ""},
+	{"one without a habit is quiet, which proves nothing", {60, 60, 20, 60}, true, NULL,
+		FF_VERDICT_UNDETERMINED, ""},
+	{"one that says a farewell is not silent", {60, 60, 20, 60}, false, "sigterm",
+		FF_VERDICT_UNDETERMINED, ""},
+};
+
+static void habit(struct world *w, const char *name, int last, bool quiet)
+{
+	for (int i = quiet ? last : 0; i <= last; i++) {
+		world_progress(w, name, i * 1000, false);
+	}
+	struct ff_lane *l = world_stream(w, name)->lanes[0];
+	l->cadence[20] = quiet ? 0 : (uint32_t)last;
+}
+
+START_TEST(a_habit_that_broke)
+{
+	struct world w;
+	world_init(&w, 4, "srun");
+	world_streams(&w, two_nodes, 4);
+	static const char *const names[] = {"0", "1", "2", "3"};
+	for (int r = 0; r < 4; r++) {
+		habit(&w, names[r], habits[_i].last[r], r == 2 && habits[_i].quiet);
+	}
+	struct world_event lost = E("0", 70000, "gloo-peer-closed", NULL);
+	struct world_event word = E("2", 30000, habits[_i].says, NULL);
+	world_event(&w, &lost);
+	if (habits[_i].says) {
+		world_event(&w, &word);
+	}
+	world_tell(&w, "job@end", "state", "FAILED");
+	struct ff_verdict *v = world_judge(&w, 0);
+	char ranks[64];
+	world_who(v, ranks, sizeof ranks);
+	const char *who = v->kind == FF_VERDICT_NODE ? v->node : ranks;
+	ck_assert_msg(v->kind == habits[_i].kind, "%s: %s, %s", habits[_i].what,
+		ff_verdict_kind_name(v->kind), v->why[0].text);
+	ck_assert_msg(!strcmp(who, habits[_i].who), "%s: %s", habits[_i].what, who);
+	ff_verdict_destroy(v);
+	if (habits[_i].kind == FF_VERDICT_RANK) {
+		v = world_judge(&w, 1ull << FF_RULE_silent);
+		ck_assert_int_eq(v->kind, FF_VERDICT_UNDETERMINED);
+		ff_verdict_destroy(v);
+	}
+	world_finish(&w);
+}
+END_TEST
+
 START_TEST(peers_decide)
 {
 	const struct row *row = &rows[_i];
@@ -243,6 +306,7 @@ int main(void)
 	TCase *tc = tcase_create("rules_peer");
 	tcase_add_loop_test(tc, peers_decide, 0, N(rows));
 	tcase_add_loop_test(tc, without_its_rule_nobody_is_named, 0, N(rows));
+	tcase_add_loop_test(tc, a_habit_that_broke, 0, N(habits));
 	suite_add_tcase(s, tc);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
