@@ -115,6 +115,9 @@ static void see(struct look *k, const struct ff_sighting *s)
 		see_primary(k, s);
 		return;
 	}
+	if (s->ev->role == FF_ROLE_TEARDOWN && domain_of(s) == FF_DOMAIN_SCHEDULER) {
+		keep_first(&k->cancel, s);
+	}
 	struct story *st = story_of(k, s->speaker != FF_UNKNOWN ? s->speaker : s->rank);
 	if (!st) {
 		see_loose_report(k, s);

@@ -553,31 +553,38 @@ bool ff_rule_killed(struct look *k, struct ff_finding *f)
 bool ff_rule_silent_exit(struct look *k, struct ff_finding *f)
 {
 	const struct story *who = NULL;
-	size_t others = 0;
+	size_t others = 0, rivals = 0;
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		const struct story *st = &k->stories[i];
 		if (st->own || st->late) {
 			return false;
 		}
-		bool silent = st->alone && !st->sig && !st->report && !st->torn && !st->echo;
+		bool silent = is_wordless(st);
 		if (silent && who) {
 			return false;
 		}
 		who = silent ? st : who;
 		others += st->closed || st->report;
+		rivals += st->alone && !silent;
 	}
 	/* Where reports carry no rank, they may be this rank's. */
-	if (!who || k->nloose || (k->loose_reports && others + 1 < k->t->nranks) || !others) {
+	if (!who || k->nloose || (k->loose_reports && others + 1 < k->t->nranks)) {
 		return false;
+	}
+	if (!others && (rivals || !k->t->roster_known || k->nhosts || k->nwords)) {
+		return false; /* nobody depends on it, unless the others' ends are unknown */
 	}
 	ff_finding_blame(k, f, &who->line->rank, 1);
 	f->cause = who->line->exit;
-	f->fault = who->line->stderr_to_end ? "silent-exit" : "nonzero-exit";
+	bool silent = who->line->stderr_to_end && !who->line->last_words;
+	f->fault = silent ? "silent-exit" : "nonzero-exit";
 	ff_finding_proof(k, f, who->line->exit);
 	f->confidence = FF_LIKELY;
 	f->text = ff_arena_fmt(arena_of(k),
-		"rank %d ended by itself with exit code %d and without a text; the others report a "
-		"lost peer or were ended",
+		others ? "rank %d ended by itself with exit code %d and without a text that is "
+			 "known; the others report a lost peer or were ended"
+		       : "rank %d ended by itself with exit code %d; no other rank ended badly or "
+			 "reports anything",
 		(int)who->line->rank, (int)who->line->exit_code);
 	return true;
 }

@@ -1,7 +1,8 @@
 #include "core/rules_own.h"
 
 #define GRACE (30 * FF_SECOND)     /* between a scheduler's signal and its word about it */
-#define HANG_MIN (600 * FF_SECOND) /* without any step before a time limit: the job hung */
+#define STALL_MIN (120 * FF_SECOND) /* shared/README.md 7: max(120 s, 10 x its own cadence) */
+#define HANG_MIN (600 * FF_SECOND) /* without any step before a time limit: it may have hung */
 
 /* ---- clean */
 
@@ -67,18 +68,24 @@ static ff_usec last_progress(const struct look *k, struct ff_when than)
 	return best;
 }
 
-/* Did the job stand still long before this word? Then the word only ended a hang. */
+/* Did the job stand still, against its habit, long before this word? Then the word only ended a
+ * hang. Without a habit silence proves nothing. */
 static bool hung_before(const struct look *k, const struct ff_sighting *word)
 {
-	ff_usec cadence = 0, limit = HANG_MIN;
+	ff_usec cadence = 0;
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		cadence = k->t->ranks[i].cadence > cadence ? k->t->ranks[i].cadence : cadence;
 	}
-	if (cadence) {
-		limit = cadence * 10 > 120 * FF_SECOND ? cadence * 10 : 120 * FF_SECOND;
-	}
+	ff_usec limit = cadence * 10 > STALL_MIN ? cadence * 10 : STALL_MIN;
 	ff_usec since = last_progress(k, word->when);
-	return since != FF_TIME_NONE && since > limit;
+	return cadence && since != FF_TIME_NONE && since > limit;
+}
+
+/* No step was seen for so long that it may have hung, habit or not. */
+static bool may_have_hung(const struct look *k, const struct ff_sighting *word)
+{
+	ff_usec since = last_progress(k, word->when);
+	return since != FF_TIME_NONE && since > HANG_MIN;
 }
 
 static bool long_before(const struct ff_sighting *a, const struct ff_sighting *b)
@@ -156,14 +163,14 @@ static const struct ff_sighting *best_word(const struct look *k)
 	return best;
 }
 
-static bool any_trouble(const struct look *k)
+static bool any_trouble_but_ends(const struct look *k)
 {
 	if (k->ngroups || k->nloose || k->nhosts || k->loose_reports) {
 		return true;
 	}
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		const struct story *st = &k->stories[i];
-		if (st->report || st->echo || st->late || (st->alone && st->sig != 15)) {
+		if (st->report || st->echo || st->late) {
 			return true;
 		}
 	}
@@ -177,6 +184,37 @@ static const char *fault_of_signal(const struct ff_sighting *word)
 	return interrupt ? "cancelled" : "sigterm";
 }
 
+static bool any_trouble(const struct look *k)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->alone && st->sig != 15) {
+			return true;
+		}
+	}
+	return any_trouble_but_ends(k);
+}
+
+/* A bare "STEP ... CANCELLED" before any task ended and any rank complained, and then every task
+ * dies of the signal: somebody cancelled the step. After a task's error it is the clean-up
+ * (SOURCES.md slurm-messages). */
+static bool step_cancelled(const struct look *k)
+{
+	size_t killed = 0;
+	if (!k->cancel || any_trouble_but_ends(k)) {
+		return false;
+	}
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct ff_sighting *exit = k->t->ranks[i].exit;
+		int sig = ff_exit_signal(k->t->ranks[i].exit_code);
+		if (exit && ((sig != 9 && sig != 15) || !before(k->cancel, exit))) {
+			return false;
+		}
+		killed += exit != NULL;
+	}
+	return killed == k->t->nranks && k->t->roster_known && !hung_before(k, k->cancel);
+}
+
 bool ff_rule_external(struct look *k, struct ff_finding *f)
 {
 	const char *state = state_fault(ff_facts_state(k->t->facts, arena_of(k)));
@@ -186,11 +224,20 @@ bool ff_rule_external(struct look *k, struct ff_finding *f)
 		bool signal = word->ev->kind != FF_EVENT_FAULT;
 		ff_finding_cause(f, word);
 		f->fault = !signal ? word->ev->fault : state ? state : fault_of_signal(word);
-		f->confidence = word_worth(word) == 2 && !any_trouble(k) ? FF_CERTAIN : FF_LIKELY;
+		bool sure = word_worth(word) == 2 && !any_trouble(k) && !may_have_hung(k, word);
+		f->confidence = sure ? FF_CERTAIN : FF_LIKELY;
 		ff_finding_proof(k, f, word);
 		f->text = signal ? "the launcher got a signal from outside before any rank had a "
 				   "fault of its own"
 				 : "a word from outside the job precedes every rank's own fault";
+		return true;
+	}
+	if (!word && step_cancelled(k)) {
+		f->cause = k->cancel;
+		f->fault = state ? state : "cancelled";
+		f->confidence = FF_LIKELY;
+		ff_finding_proof(k, f, k->cancel);
+		f->text = "the step was cancelled before any task ended or any rank had a fault";
 		return true;
 	}
 	if (state && !word && !any_trouble(k)) {

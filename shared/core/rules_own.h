@@ -58,6 +58,7 @@ struct look {
 	size_t nhosts, chosts;
 	struct ff_map ends; /* node ("": unknown), or stream -> struct end: marks of clean-up */
 	const struct ff_sighting *first_end;
+	const struct ff_sighting *cancel; /* the first bare "STEP ... CANCELLED" */
 	size_t loose_reports; /* reports of nobody knows which rank */
 	size_t loose_aborts;  /* among them those after which a process aborts */
 	struct ff_collectives *calls; /* process groups; NULL until a rule asks */

@@ -75,6 +75,7 @@ struct ff_rank_line { /* a rank in one attempt */
 	bool succeeded;        /* the same in a run that did not end badly, or exit 0 told */
 	int64_t last_step;     /* of its last progress line; FF_UNKNOWN */
 	uint64_t steps;        /* progress lines */
+	bool last_words;       /* its last line, on some stream, is none of progress */
 	ff_usec cadence;       /* median gap between them; 0: no habit */
 	struct ff_when last_progress, last_line; /* .known false: none */
 	int32_t exit_code;     /* FF_EXIT_UNKNOWN; as Python's Popen: -N is signal N */

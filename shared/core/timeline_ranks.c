@@ -156,6 +156,7 @@ static void add_lane(struct ff_timeline *t, const struct ff_lane_ref *ref)
 	ff_when_later(&r->last_progress, ff_timeline_lane_when(t, s, &l->progress));
 	r->own_stream = true;
 	r->steps += l->steps;
+	r->last_words = r->last_words || !l->progress.set || l->last_offset > l->progress.offset;
 	ff_usec gap = ff_timeline_cadence(l);
 	r->cadence = gap > r->cadence ? gap : r->cadence;
 	enum ff_heard heard = l->steps >= HABIT_STEPS ? FF_HEARD : FF_QUIET;
