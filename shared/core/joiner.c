@@ -499,6 +499,18 @@ static struct step step_cxx(const struct ff_joiner *j, struct ff_str text)
 	return take(j, text, frame ? FF_LINE_FRAME : FF_LINE_TEXT, cxx_state(text, frame));
 }
 
+/* Lines of other drivers between, or the next kill, end it. */
+static struct step step_oom(const struct ff_joiner *j, struct ff_str text)
+{
+	enum ff_oom_line line = ff_record_oom(text);
+	bool killed = j->at.state == FF_JOINER_KILLED;
+	if (line == FF_OOM_NONE || line == FF_OOM_ASKED || (killed && line == FF_OOM_DUMP)) {
+		return no();
+	}
+	bool ends = killed || line == FF_OOM_KILLED;
+	return take(j, text, FF_LINE_TEXT, ends ? FF_JOINER_KILLED : FF_JOINER_OOM);
+}
+
 static struct step step_signal(const struct ff_joiner *j, struct ff_str text)
 {
 	bool frame;
@@ -636,6 +648,8 @@ static struct step step_in_state(const struct ff_joiner *j, const struct offer *
 	case FF_JOINER_CELL: return step_cell(j, o->text);
 	case FF_JOINER_STACK: return step_stack(j, o->text);
 	case FF_JOINER_FAULT: return step_fault(j, o->text);
+	case FF_JOINER_OOM:
+	case FF_JOINER_KILLED: return step_oom(j, o->text);
 	case FF_JOINER_SIGNAL: return step_signal(j, o->text);
 	case FF_JOINER_CXX:
 	case FF_JOINER_LAST_ERROR: return step_cxx(j, o->text);
@@ -842,6 +856,10 @@ static bool open_record(struct ff_joiner *j, const struct ff_line *line, struct 
 		j->at.state = FF_JOINER_INTRO;
 	} else if (o.kind == FF_RECORD_FAULTHANDLER) {
 		j->at.state = FF_JOINER_FAULT;
+	} else if (o.kind == FF_RECORD_KERNEL) {
+		j->at.state = FF_JOINER_OOM;
+		set_margin(j, (struct ff_str){text.p, o.margin});
+		text = ff_str_skip(text, o.margin);
 	} else if (o.is_signal) {
 		j->at.state = FF_JOINER_SIGNAL;
 		set_margin(j, (struct ff_str){text.p, o.margin});

@@ -10,6 +10,7 @@
  *	faulthandler  "Fatal Python error" blank | thread | frame ...
  *	cxx         c10 head or "terminate called", then what(), NCCL's and CUDA's lines, frames
  *	signal      glog's or absl's block, its addresses, the line that names the signal
+ *	kernel      who asked for memory, tasks and memory, who was killed, what died with it
  *	table       border, "x FAILED", rows, border
  *	box         what mpirun or hydra says, up to a border; torchrun's rendezvous result
  *
@@ -36,6 +37,8 @@ enum ff_joiner_state {
 	FF_JOINER_CELL,    /* in a traceback of IPython */
 	FF_JOINER_STACK,   /* behind "Call stack:" of logging's own error */
 	FF_JOINER_FAULT,   /* in a faulthandler dump */
+	FF_JOINER_OOM,    /* in the kernel's report about an out-of-memory kill */
+	FF_JOINER_KILLED, /* behind "Killed process" */
 	FF_JOINER_SIGNAL, /* in a failure block of glog or absl */
 	FF_JOINER_CXX,
 	FF_JOINER_LAST_ERROR, /* behind "Last error:" or another colon: any one line follows */

@@ -11,8 +11,9 @@
 
 #define TRIES_MOST \
 	64u /* patterns that are tried on one line, those of the longest literals first */
-#define FRAME_MOST 240u /* bytes of a frame's description */
-#define NONE SIZE_MAX   /* no line, no part */
+#define VICTIMS_MOST 64u /* of one kill: compared with the later lines */
+#define FRAME_MOST 240u  /* bytes of a frame's description */
+#define NONE SIZE_MAX    /* no line, no part */
 
 /* A text whose literal stands in a line. */
 struct candidate {
@@ -875,6 +876,32 @@ static void finish_hit(
 	}
 }
 
+/* Two lines of one kill say one thing: the first keeps what both know, its cgroup and its pid. */
+static void merge_kill(struct ff_matcher *m)
+{
+	for (size_t i = 1; i < m->nfound; i++) {
+		struct ff_hit *hit = &m->found[i].hit;
+		struct ff_str pid = ff_fields_get(&hit->fields, FF_F_pid);
+		for (size_t k = 0; k < i && k < VICTIMS_MOST && !m->found[i].dropped; k++) {
+			struct ff_hit *first = &m->found[k].hit;
+			struct ff_str known = ff_fields_get(&first->fields, FF_F_pid);
+			bool same = !m->found[k].dropped &&
+				first->text->sig->role == FF_ROLE_PRIMARY &&
+				hit->text->sig->role == FF_ROLE_PRIMARY &&
+				!strcmp(first->text->sig->id, hit->text->sig->id) &&
+				(!pid.n || ff_str_eq(pid, known));
+			for (size_t f = 0; same && f < hit->fields.n; f++) {
+				const struct ff_field *field = &hit->fields.v[f];
+				if (!ff_fields_get(&first->fields, field->id).n) {
+					ff_fields_set(
+						&first->fields, field->id, ff_str_z(field->value));
+				}
+			}
+			m->found[i].dropped = same;
+		}
+	}
+}
+
 unsigned ff_matcher_run(struct ff_matcher *m, const struct ff_record *rec, ff_hit_fn *fn, void *ud)
 {
 	m->limited = 0;
@@ -882,6 +909,9 @@ unsigned ff_matcher_run(struct ff_matcher *m, const struct ff_record *rec, ff_hi
 	find_texts(m, rec);
 	if (rec->kind == FF_RECORD_TRACEBACK || rec->kind == FF_RECORD_TABLE) {
 		judge_chains(m, rec);
+	}
+	if (rec->kind == FF_RECORD_KERNEL) {
+		merge_kill(m);
 	}
 	size_t dump = rec->kind == FF_RECORD_FAULTHANDLER && m->nfound ? dump_frame(rec) : NONE;
 	struct row row = {0, FF_UNKNOWN};

@@ -38,6 +38,8 @@ const struct ff_str ff_record_openers[] = {
 	{"====================", 20},
 	{"********************", 20},
 	{"\"extraInfo\"", 11},
+	{" invoked oom-killer: ", 21},
+	{"oom-kill:constraint=", 20},
 	{"*** Aborted at ", 15},
 	{"*** SIG", 7},
 	{" noticed that process rank ", 27},
@@ -269,6 +271,8 @@ bool ff_record_opening(struct ff_str text, struct ff_opening *ret)
 		ret->kind = FF_RECORD_FAULTHANDLER;
 	} else if (starts(text, "terminate called")) {
 		ret->kind = FF_RECORD_CXX;
+	} else if (ff_record_is_oom_head(text, &ret->margin)) {
+		ret->kind = FF_RECORD_KERNEL;
 	} else if (ff_record_is_error_file(text)) {
 		ret->is_error_file = true;
 	} else if (ff_record_is_signal_head(text, &ret->margin)) {

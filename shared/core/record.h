@@ -19,6 +19,7 @@
 	X(FAULTHANDLER, "faulthandler", "Fatal Python error with stacks") \
 	X(CXX, "cxx", "a c10 error or what() with frames") \
 	X(TABLE, "table", "torchrun's failure summary") \
+	X(KERNEL, "kernel", "an out-of-memory kill as the kernel tells it") \
 	X(BOX, "box", "a launcher's message of several lines: mpirun, hydra, torchrun's rendezvous")
 
 enum ff_record_kind {
@@ -167,6 +168,16 @@ bool ff_record_is_cxx(struct ff_str text, bool *ret_frame);
 /* The text in torch's error file (torch-elastic-errors): the traceback, else the message;
  * and when, in seconds since 1970 (FF_UNKNOWN if it does not say). False if it is none. */
 bool ff_record_error_file(struct ff_str text, struct ff_buf *ret, int64_t *ret_s);
+/* A line of the kernel's report about an out-of-memory kill, its time off: what it is. */
+enum ff_oom_line {
+	FF_OOM_NONE,
+	FF_OOM_ASKED,  /* "python invoked oom-killer: ..." */
+	FF_OOM_DUMP,   /* memory, tasks, stack, "oom-kill:constraint=..." */
+	FF_OOM_KILLED, /* "Killed process N (python) ..." */
+	FF_OOM_AFTER,  /* the reaper, the group that dies with it */
+};
+
+enum ff_oom_line ff_record_oom(struct ff_str text);
 /* A line of the block that glog or absl prints when a signal ends the process. */
 bool ff_record_is_signal(struct ff_str text, bool *ret_frame);
 /* A line that is by its own look no part of an exception's message: it has a time at its front, a

@@ -212,6 +212,70 @@ bool ff_record_is_signal(struct ff_str text, bool *ret_frame)
 		(starts(text, "*** SIG") && ff_str_find(text, FF_STR(" received by PID "), 0) > 0);
 }
 
+/* ---- out-of-memory kills (SOURCES.md kernel-oom) */
+
+enum ff_oom_line ff_record_oom(struct ff_str text)
+{
+	static const char *const dump[] = {
+		" ",
+		"[",
+		"CPU: ",
+		"Hardware name: ",
+		"Call Trace:",
+		"RIP: ",
+		"Code: ",
+		"RSP: ",
+		"RAX: ",
+		"Mem-Info:",
+		"active_anon:",
+		"Node ",
+		"lowmem_reserve",
+		"memory: usage",
+		"swap: usage",
+		"kmem: usage",
+		"memory+swap: usage",
+		"Memory cgroup stats",
+		"Tasks state",
+		"Task in ",
+		"oom-kill:constraint=",
+		"Out of memory: Kill process ",
+	};
+	static const char *const after[] = {"oom_reaper: ", "Tasks in "};
+	struct ff_str head = {text.p, text.n < 80 ? text.n : 80};
+	if (ff_str_find(head, FF_STR(" invoked oom-killer: "), 0) > 0) {
+		return FF_OOM_ASKED;
+	}
+	if (ff_str_find(head, FF_STR("Killed process "), 0) >= 0) {
+		return FF_OOM_KILLED;
+	}
+	if (STARTS_WITH_ONE(text, after)) {
+		return FF_OOM_AFTER;
+	}
+	/* "1234 total pagecache pages" */
+	return STARTS_WITH_ONE(text, dump) || is_digit(at(text, 0)) ? FF_OOM_DUMP : FF_OOM_NONE;
+}
+
+bool ff_record_is_oom_head(struct ff_str text, size_t *ret_margin)
+{
+	struct ff_str head = {text.p, text.n < 160 ? text.n : 160};
+	ptrdiff_t asked = ff_str_find(head, FF_STR(" invoked oom-killer: "), 0);
+	ptrdiff_t kill = ff_str_find(head, FF_STR("oom-kill:constraint="), 0);
+	size_t end = (size_t)(asked > 0 ? asked : kill);
+	if (asked <= 0 && kill < 0) {
+		return false;
+	}
+	/* A process's name may hold blanks: what ends the kernel's prefix is "] ", "kernel: " or,
+	 * of /dev/kmsg, ";". */
+	size_t margin = kill >= 0 && asked <= 0 ? end : 0;
+	for (size_t i = 0; asked > 0 && i < end; i++) {
+		bool last = text.p[i] == ';' ||
+			(text.p[i] == ' ' && i && (text.p[i - 1] == ']' || text.p[i - 1] == ':'));
+		margin = last ? i + 1 : margin;
+	}
+	*ret_margin = margin;
+	return true;
+}
+
 /* ---- error.json (SOURCES.md torch-elastic-errors) */
 
 bool ff_record_is_error_file(struct ff_str text)

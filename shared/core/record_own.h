@@ -75,5 +75,8 @@ bool ff_record_is_result_head(struct ff_str text, size_t *ret_margin);
 bool ff_record_is_faulthandler(struct ff_str text);
 /* Is it worth a look by ff_record_error_file? */
 bool ff_record_is_error_file(struct ff_str text);
+/* The kernel's report about an out-of-memory kill begins; ret_margin: its time and host, which each
+ * line has. */
+bool ff_record_is_oom_head(struct ff_str text, size_t *ret_margin);
 /* What glog and absl print when a signal ends the process; a logger may stand before each line. */
 bool ff_record_is_signal_head(struct ff_str text, size_t *ret_margin);

@@ -26,7 +26,11 @@ static const char catalog_json[] = "["
 	ENTRY("signal", "primary", "", "*** SIG",
 		"[*]{3} (?<signal>SIG\\\\w+) (?:\\\\(@0x0\\\\) )?"
 		"received (?:by PID (?<pid>\\\\d+))?") ","
-	ENTRY("oom", "primary", "", "Killed process ", "Killed process (?<pid>\\\\d+)") ","
+	"{\"id\":\"oom\",\"title\":\"t\",\"category\":\"c\",\"role\":\"primary\","
+	"\"domain\":\"system\",\"match\":["
+	"{\"literal\":\"Killed process \",\"pattern\":\"Killed process (?<pid>\\\\d+)\"},"
+	"{\"literal\":\"oom-kill:constraint=\",\"pattern\":\"oom-kill:.*task_memcg=(?<cgroup>[^,]+)"
+	".*pid=(?<pid>\\\\d+)\"}]},"
 	ENTRY("launch", "primary", "", "unable to launch",
 		"launch the(?:[^\\\\n]*\\\\n){1,9}? *Node: (?<node>\\\\S+)") ","
 	ENTRY("row", "context", "\"kind\":\"exit\",", "  rank  ",
@@ -344,6 +348,25 @@ static const struct {
 	 "Memory cgroup out of memory: Killed process 4122 (python3)\n"
 	 "Memory cgroup out of memory: Killed process 4122 (python3)\n",
 		"1 oom pid=4121\n2 oom pid=4122 x2\n"},
+	/* the kernel's report about a kill is one event a victim (kernel-oom) */
+	{"[ 3931.180001] pt_data_worker invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0\n"
+	 "[ 3931.180010] CPU: 3 PID: 2720 Comm: pt_data_worker Not tainted\n"
+	 "[ 3931.180014]  <TASK>\n"
+	 "[ 3931.182641] [  pid  ]   uid  tgid total_vm name\n"
+	 "[ 3931.182692] oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/job_15/task_6,task=py,"
+	 "pid=2715,uid=1000\n"
+	 "[ 3931.182702] Memory cgroup out of memory: Killed process 2715 (py) total-vm:4kB\n"
+	 "[ 3931.182703] Tasks in /job_15 are going to be killed due to memory.oom.group set\n"
+	 "[ 3931.182704] Memory cgroup out of memory: Killed process 2716 (py) total-vm:4kB\n"
+	 "[ 3931.290000] oom_reaper: reaped process 2715 (py)\n"
+	 "[ 3932.000000] mlx5_core: Killed process 7\n",
+		"5 oom cgroup=/job_15/task_6 pid=2715\n8 oom pid=2716\n10 oom pid=7\n"},
+	{"Jan  3 14:04:01 node-0 kernel: [990221.4] oom-kill:constraint=CONSTRAINT_NONE,global_oom,"
+	 "task_memcg=/user.slice,task=py,pid=25,uid=1000\n"
+	 "Jan  3 14:04:01 node-0 kernel: [990221.5] Out of memory: Killed process 25 (py)\n"
+	 "Jan  3 14:04:02 node-0 kernel: [990222.5] python invoked oom-killer: gfp_mask=0xcc0\n"
+	 "Jan  3 14:04:02 node-0 kernel: [990222.6] Out of memory: Killed process 26 (py)\n",
+		"1 oom cgroup=/user.slice pid=25\n4 oom pid=26\n"},
 	/* a launcher's own traceback and box are no rank's; a child's traceback is not its own */
 	{TB "  File \"/env/bin/accelerate\", line 8, in <module>\n    sys.exit(main())\n"
 	    "  File \"/env/lib/python3.11/site-packages/accelerate/commands/launch.py\", line 9, "
