@@ -1,4 +1,4 @@
-#include "core/match.h"
+#include "core/match_own.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -12,8 +12,6 @@
 #define TRIES_MOST \
 	64u /* patterns that are tried on one line, those of the longest literals first */
 #define VICTIMS_MOST 64u /* of one kill: compared with the later lines */
-#define FRAME_MOST 240u  /* bytes of a frame's description */
-#define NONE SIZE_MAX    /* no line, no part */
 
 /* A text whose literal stands in a line. */
 struct candidate {
@@ -347,167 +345,6 @@ static void find_texts(struct ff_matcher *m, const struct ff_record *rec)
 	}
 }
 
-/* ---- lines as a traceback has them */
-
-/* In torchrun's table tracebacks stand in the rows, indented by two blanks; the first line of
- * each is "  traceback : Traceback (most recent call last):". */
-static struct ff_str view(const struct ff_record *rec, size_t i, enum ff_line_role *ret_role)
-{
-	struct ff_str text = ff_record_line_text(rec, i);
-	*ret_role = rec->lines[i].role;
-	if (rec->kind != FF_RECORD_TABLE) {
-		return text;
-	}
-	if (ff_record_is_row(text)) {
-		bool header =
-			ff_str_find(text, FF_STR("Traceback (most recent call last):"), 0) >= 0;
-		*ret_role = header ? FF_LINE_HEADER : FF_LINE_BLANK;
-		return text;
-	}
-	if (!ff_str_starts(text, FF_STR("  "))) {
-		*ret_role = FF_LINE_BLANK;
-		return text;
-	}
-	text = ff_str_skip(text, 2);
-	*ret_role = ff_record_link(text) ? FF_LINE_LINK : *ret_role;
-	return text;
-}
-
-/* ---- frames */
-
-/* Python's own modules, installed packages and torch are not the user's code. */
-static bool is_library(struct ff_str path)
-{
-	static const char *const places[] = {
-		"site-packages/",
-		"dist-packages/",
-		"/lib/python",
-		"/torch/",
-		"<frozen",
-	};
-	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-		if (ff_str_find(path, ff_str_z(places[i]), 0) >= 0) {
-			return true;
-		}
-	}
-	return ff_str_starts(path, FF_STR("torch/"));
-}
-
-/* A line of nothing but ~ ^ and blanks. */
-static bool is_marker(struct ff_str text)
-{
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] != '~' && text.p[i] != '^' && text.p[i] != ' ') {
-			return false;
-		}
-	}
-	return true;
-}
-
-/* The front of a path that rich broke. */
-static bool is_path_piece(const struct ff_record *rec, size_t line)
-{
-	struct ff_str text = ff_record_line_text(rec, line);
-	struct ff_frame frame;
-	return rec->lines[line].role == FF_LINE_FRAME && ff_str_starts(text, FF_STR("/")) &&
-		!ff_record_odd_frame(text, &frame);
-}
-
-/* The frame in this line, of Python, rich or IPython. rich breaks a long path: the lines above it
- * that are no frame are its front. The path is good until the next call. */
-static bool frame_at(
-	struct ff_matcher *m, const struct ff_record *rec, size_t line, struct ff_frame *ret)
-{
-	enum ff_line_role role;
-	if (ff_record_frame(view(rec, line, &role), ret)) {
-		return true;
-	}
-	struct ff_str text = ff_record_line_text(rec, line);
-	if (rec->lines[line].role != FF_LINE_FRAME || !ff_record_odd_frame(text, ret)) {
-		return false;
-	}
-	size_t from = line;
-	while (from > 0 && is_path_piece(rec, from - 1)) {
-		from--;
-	}
-	if (from == line) {
-		return true;
-	}
-	ff_buf_clear(&m->path);
-	for (size_t i = from; i < line; i++) {
-		ff_buf_adds(&m->path, ff_record_line_text(rec, i));
-	}
-	ff_buf_adds(&m->path, ret->path);
-	ret->path = ff_buf_str(&m->path);
-	return true;
-}
-
-/* The code that a frame shows, and its line where the frame itself does not say it. */
-static struct ff_str source_of(const struct ff_record *rec, size_t line, struct ff_frame *f)
-{
-	size_t i = line + 1;
-	while (i < rec->nlines && rec->lines[i].role == FF_LINE_BLANK) {
-		i++;
-	}
-	if (f->faulthandler || i >= rec->nlines || rec->lines[i].role != FF_LINE_SOURCE) {
-		return FF_STR("");
-	}
-	struct ff_str source = ff_str_trim(ff_record_line_text(rec, i)), code;
-	int64_t number;
-	if (ff_record_marked_source(source, &code, &number)) {
-		f->line = f->line ? f->line : number;
-		return code;
-	}
-	return is_marker(source) ? FF_STR("") : source;
-}
-
-static struct ff_str describe_frame(struct ff_matcher *m, const struct ff_record *rec, size_t line)
-{
-	struct ff_frame f;
-	ff_buf_clear(&m->frame);
-	if (line == NONE || !frame_at(m, rec, line, &f)) {
-		return FF_STR("");
-	}
-	struct ff_str source = source_of(rec, line, &f), name = f.path;
-	for (ptrdiff_t i = ff_str_chr(name, '/', 0); i >= 0; i = ff_str_chr(name, '/', 0)) {
-		name = ff_str_skip(name, (size_t)i + 1);
-	}
-	ff_buf_adds(&m->frame, name);
-	ff_buf_addf(&m->frame, ":%lld", (long long)f.line);
-	if (f.func.n) {
-		ff_buf_addz(&m->frame, " in ");
-		ff_buf_adds(&m->frame, f.func);
-	}
-	if (source.n) {
-		ff_buf_addz(&m->frame, ": ");
-		ff_buf_adds(&m->frame, source);
-	}
-	struct ff_str ret = ff_buf_str(&m->frame);
-	ret.n = ret.n < FRAME_MOST ? ret.n : FRAME_MOST;
-	return ret;
-}
-
-/* A faulthandler dump has the innermost frame first (SOURCES.md cpython-faulthandler); the thread
- * that got the signal is the current one. */
-static size_t dump_frame(const struct ff_record *rec)
-{
-	size_t ret = NONE;
-	bool current = false;
-	for (size_t i = 0; i < rec->nlines; i++) {
-		struct ff_frame f;
-		struct ff_str text = ff_record_line_text(rec, i);
-		if (ff_str_starts(text, FF_STR("Current thread"))) {
-			current = true;
-			ret = NONE;
-		} else if (current && ff_str_starts(text, FF_STR("Thread 0x"))) {
-			break;
-		} else if (ret == NONE && ff_record_frame(text, &f) && !is_library(f.path)) {
-			ret = i;
-		}
-	}
-	return ret;
-}
-
 /* ---- the parts of a traceback */
 
 static struct part *add_part(struct ff_matcher *m, const struct part *like, size_t line)
@@ -555,7 +392,7 @@ static void find_parts(struct ff_matcher *m, const struct ff_record *rec)
 	m->nparts = 0;
 	for (size_t i = 0; i < rec->nlines; i++) {
 		enum ff_line_role role;
-		struct ff_str text = view(rec, i, &role);
+		struct ff_str text = ff_match_view(rec, i, &role);
 		struct ff_header h;
 		struct ff_frame frame;
 		if (rec->kind == FF_RECORD_TABLE && ff_record_is_row(text)) {
@@ -574,13 +411,13 @@ static void find_parts(struct ff_matcher *m, const struct ff_record *rec)
 			}
 			break;
 		case FF_LINE_FRAME:
-			if (!frame_at(m, rec, i, &frame)) {
+			if (!ff_match_frame(&m->path, rec, i, &frame)) {
 				break;
 			}
 			if (!p || p->exception != NONE) {
 				p = add_part(m, &next, i);
 			}
-			p->frame = is_library(frame.path) ? p->frame : i;
+			p->frame = ff_match_is_library(frame.path) ? p->frame : i;
 			break;
 		case FF_LINE_TEXT:
 			if (p && p->exception == NONE) {
@@ -629,7 +466,7 @@ static struct ff_str class_of(const struct ff_record *rec, const struct part *p)
 	struct ff_str cls = FF_STR(""), msg;
 	enum ff_line_role role;
 	if (p->exception != NONE) {
-		(void)ff_record_exception(view(rec, p->exception, &role), &cls, &msg);
+		(void)ff_record_exception(ff_match_view(rec, p->exception, &role), &cls, &msg);
 	}
 	return cls;
 }
@@ -737,7 +574,7 @@ static void add_unknown(struct ff_matcher *m, const struct ff_record *rec, size_
 	struct ff_str cls, msg;
 	enum ff_line_role role;
 	if (p->known || p->exception == NONE ||
-		!ff_record_exception(view(rec, p->exception, &role), &cls, &msg)) {
+		!ff_record_exception(ff_match_view(rec, p->exception, &role), &cls, &msg)) {
 		return;
 	}
 	struct found f = {.hit = {.line = p->exception}, .part = part};
@@ -775,29 +612,6 @@ static void judge_chains(struct ff_matcher *m, const struct ff_record *rec)
 
 /* ---- launchers */
 
-/* A frame that only a launcher's own process has: its name, else NULL (SOURCES.md
- * torch-elastic-logs, torch-spawn, deepspeed-launcher). */
-static const char *launcher_of(const struct ff_frame *f)
-{
-	static const struct {
-		const char *path, *func, *name; /* func NULL: any */
-	} frames[] = {
-		{"torch/distributed/run.py", NULL, "torchrun"},
-		{"torch/distributed/launch.py", NULL, "torch.distributed.launch"},
-		{"torch/multiprocessing/spawn.py", "start_processes", "spawn"},
-		{"accelerate/commands/", NULL, "accelerate"},
-		{"deepspeed/launcher/", NULL, "deepspeed"},
-		{"lightning/fabric/cli.py", NULL, "fabric"},
-	};
-	for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
-		if (ff_str_find(f->path, ff_str_z(frames[i].path), 0) >= 0 &&
-			(!frames[i].func || ff_str_eqz(f->func, frames[i].func))) {
-			return frames[i].name;
-		}
-	}
-	return NULL;
-}
-
 static void name_launcher(struct ff_matcher *m, const struct ff_record *rec, struct found *f)
 {
 	const struct part *p = f->part == NONE ? NULL : &m->parts[f->part];
@@ -808,7 +622,7 @@ static void name_launcher(struct ff_matcher *m, const struct ff_record *rec, str
 	}
 	for (size_t i = p->first; !name && i < p->exception; i++) {
 		struct ff_frame frame;
-		name = frame_at(m, rec, i, &frame) ? launcher_of(&frame) : NULL;
+		name = ff_match_frame(&m->path, rec, i, &frame) ? ff_match_launcher(&frame) : NULL;
 	}
 	if (name) {
 		ff_fields_set(&f->hit.fields, FF_F_launcher, ff_str_z(name));
@@ -859,7 +673,7 @@ static void finish_hit(
 		hit->quoted = ff_str_starts(line, FF_STR("  ")) && !ff_record_is_row(line);
 		whose = hit->quoted ? row->rank : FF_UNKNOWN;
 	}
-	hit->frame = describe_frame(m, rec, p ? p->frame : NONE);
+	hit->frame = ff_match_describe(&m->frame, &m->path, rec, p ? p->frame : NONE);
 	hit->copies = p && rec->copies && hit->line == p->exception ? rec->copies : 1;
 	name_launcher(m, rec, f);
 	if (rec->kind == FF_RECORD_BOX && is_own_fault(hit)) {
@@ -913,7 +727,8 @@ unsigned ff_matcher_run(struct ff_matcher *m, const struct ff_record *rec, ff_hi
 	if (rec->kind == FF_RECORD_KERNEL) {
 		merge_kill(m);
 	}
-	size_t dump = rec->kind == FF_RECORD_FAULTHANDLER && m->nfound ? dump_frame(rec) : NONE;
+	size_t dump =
+		rec->kind == FF_RECORD_FAULTHANDLER && m->nfound ? ff_match_dump_frame(rec) : NONE;
 	struct row row = {0, FF_UNKNOWN};
 	for (size_t i = 0; i < m->nfound; i++) {
 		struct found *f = &m->found[i];
@@ -923,7 +738,7 @@ unsigned ff_matcher_run(struct ff_matcher *m, const struct ff_record *rec, ff_hi
 		}
 		finish_hit(m, rec, f, &row);
 		if (dump != NONE) {
-			f->hit.frame = describe_frame(m, rec, dump);
+			f->hit.frame = ff_match_describe(&m->frame, &m->path, rec, dump);
 		}
 		fn(ud, rec, &f->hit);
 	}
