@@ -20,16 +20,6 @@
 #define BLOCK (64u * 1024u)
 #define SHOWN_MAX (2u * 1024u * 1024u) /* bytes of a line that are shown: it fits an object */
 
-/* An event of a stream whose text may be gone: its place, and what is known of it all the same. */
-struct known {
-	uint64_t offset; /* of its record, whose stamp this is */
-	struct ff_stamp stamp;
-	struct ff_line_tags tags; /* that its line had */
-	uint64_t at; /* of the text */
-	char *text;
-	size_t len;
-};
-
 /* A stream: all that the reading thread needs to know. */
 struct part {
 	uint32_t number;
@@ -38,8 +28,6 @@ struct part {
 	uint64_t end; /* bytes of it that are known */
 	char *path;   /* of a tailed file, else NULL */
 	uint64_t device, inode;
-	struct known *v; /* by offset */
-	size_t n, cap;
 	/* a line that is being put together */
 	bool open;
 	struct segment_place place; /* of the frame where it begins */
@@ -48,7 +36,6 @@ struct part {
 	enum ff_clock clock;
 	struct ff_line_tags tags;
 	struct ff_buf line;
-	uint64_t first; /* offset of its first text that is kept, UINT64_MAX: none */
 };
 
 enum stage { STAGE_HEAD, STAGE_SEGMENTS, STAGE_FILES, STAGE_END };
@@ -78,10 +65,6 @@ static void export_destroy(struct export *e)
 {
 	for (size_t i = 0; i < e->n; i++) {
 		struct part *p = &e->v[i];
-		for (size_t k = 0; k < p->n; k++) {
-			free(p->v[k].text);
-		}
-		free(p->v);
 		free(p->path);
 		ff_buf_finish(&p->head);
 		ff_buf_finish(&p->line);
@@ -124,32 +107,6 @@ static void put(struct export *e, const struct part *p, uint64_t at, ff_usec us,
 }
 
 static const struct ff_line_tags no_tags = {{FF_TAG_NONE, FF_UNKNOWN}, FF_UNKNOWN};
-
-static void put_stamped(struct export *e, const struct part *p, uint64_t at, struct ff_stamp stamp,
-	struct ff_line_tags tags, struct ff_str text)
-{
-	bool arrived = stamp.arrived != FF_TIME_NONE;
-	put(e, p, at, arrived ? stamp.arrived : stamp.captured,
-		arrived ? FF_CLOCK_ARRIVED : FF_CLOCK_CAPTURED, tags, text);
-}
-
-/* Of text that is gone: what the events kept of it. */
-static void put_known(struct export *e, const struct part *p, uint64_t upto)
-{
-	uint64_t next = 0;
-	for (size_t i = 0; i < p->n && p->v[i].offset < upto; i++) {
-		struct ff_str text = ff_str_n(p->v[i].text, p->v[i].len);
-		uint64_t at = p->v[i].at;
-		while (text.n && at >= next) {
-			ptrdiff_t lf = ff_str_chr(text, '\n', 0);
-			struct ff_str line = ff_str_n(text.p, lf < 0 ? text.n : (size_t)lf);
-			put_stamped(e, p, at, p->v[i].stamp, p->v[i].tags, line);
-			text = ff_str_skip(text, line.n + 1);
-			at += line.n + 1;
-			next = at;
-		}
-	}
-}
 
 static void close_line(struct export *e, struct part *p, bool show)
 {
@@ -205,29 +162,6 @@ static bool on_frame(void *ud, const struct segment_frame *frame, struct ff_str 
 	return true;
 }
 
-static bool on_first(void *ud, const struct segment_frame *frame, struct ff_str lines,
-	struct segment_place place)
-{
-	struct export *e = ud;
-	struct part *p = find_part(e, frame->stream);
-	if (p && frame->offset < p->first) {
-		p->first = frame->offset;
-	}
-	return !atomic_load(&e->cancelled);
-}
-
-/* The front of each stream whose text was dropped, before what is left of it. */
-static void read_fronts(struct export *e)
-{
-	struct segment_place from = {e->range.first, 0};
-	e->error = segment_scan(e->state, e->run, e->range, from, on_first, e);
-	for (size_t i = 0; i < e->n && !e->error; i++) {
-		if (!e->v[i].path) {
-			put_known(e, &e->v[i], e->v[i].first);
-		}
-	}
-}
-
 static void read_segments(struct export *e)
 {
 	struct segment_place begin = e->from, none = {UINT32_MAX, 0};
@@ -260,22 +194,11 @@ static int open_file(const struct part *p)
 	return same ? fd : -1;
 }
 
-/* A line of a file, masked; its stamp is known if an event has it. */
+/* A line of a file, masked. Its stamp is in its stream's digest, if it counts. */
 static void put_file_line(struct export *e, struct part *p, uint64_t at)
 {
-	size_t low = 0, high = p->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (p->v[middle].offset < at) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	bool known = low < p->n && p->v[low].offset == at;
 	(void)ff_mask(p->line.p, p->line.len);
-	put_stamped(e, p, at, known ? p->v[low].stamp : FF_STAMP_NONE, no_tags,
-		ff_buf_str(&p->line));
+	put(e, p, at, FF_TIME_NONE, FF_CLOCK_NONE, no_tags, ff_buf_str(&p->line));
 	ff_buf_clear(&p->line);
 }
 
@@ -324,8 +247,6 @@ static void read_files(struct export *e)
 		if (fd >= 0) {
 			all = read_file(e, p, fd);
 			close(fd);
-		} else if (p->path) {
-			put_known(e, p, UINT64_MAX);
 		}
 		if (all) {
 			e->file++;
@@ -341,9 +262,6 @@ static void on_work(uv_work_t *work)
 	if (e->stage == STAGE_HEAD) {
 		e->from = e->to = (struct segment_place){e->range.first, 0};
 		e->stage = STAGE_SEGMENTS;
-		if (e->lossy) {
-			read_fronts(e);
-		}
 	}
 	if (e->stage == STAGE_SEGMENTS && !e->error) {
 		read_segments(e);
@@ -423,31 +341,18 @@ void api_export_orphan(struct request *r)
 	}
 }
 
-static void know_events(struct part *p, const struct ff_stream *s)
-{
-	for (size_t i = 0; i < s->nevents; i++) {
-		const struct ff_event *ev = &s->events[i];
-		*FF_ARR_ADD(p->v, p->n, p->cap) =
-			(struct known){ev->offset, ev->stamp, {ev->tag, ev->attempt}, ev->at_offset,
-				ff_xmemdup(ev->text, ev->text_len), ev->text_len};
-	}
-}
-
 static void add_part(struct export *e, const struct ff_run *run, const struct ff_stream *s)
 {
 	const struct stream_state *ss = s->user;
 	const struct ff_origin *o = &s->origin;
 	struct part *p = FF_ARR_ADD(e->v, e->n, e->cap);
 	*p = (struct part){.number = s->number, .rank = o->rank, .local_rank = o->local_rank,
-		.attempt = o->attempt, .end = s->fed, .first = UINT64_MAX};
+		.attempt = o->attempt, .end = s->fed};
 	export_put_head(&p->head, run, s);
 	if (ss && ss->tail) {
 		p->path = ff_xstrdup(tail_file_place(ss->tail, &p->device, &p->inode));
 	} else if (o->tailed) {
-		p->path = ff_xstrdup(""); /* its file is not followed any more: its events speak */
-	}
-	if (p->path || e->lossy) {
-		know_events(p, s);
+		p->path = ff_xstrdup(""); /* its file is not followed any more */
 	}
 }
 

@@ -119,7 +119,7 @@ static void add_lane(
 	pack_cadence(lane->cadence, &buf);
 	row.cadence = keep(b, ff_buf_str(&buf));
 	ff_buf_clear(&buf);
-	pack_pairs(lane->pairs, lane->npairs, &buf);
+	ff_row_pairs(lane->pairs, lane->npairs, &buf);
 	row.pairs = keep(b, ff_buf_str(&buf));
 	ff_buf_finish(&buf);
 	*FF_ARR_ADD(b->lanes, b->nlanes, b->clanes) = row;

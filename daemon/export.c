@@ -1,8 +1,14 @@
 #include "export.h"
 
 #include "base/json.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "core/row.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#define DIGEST_ROOM 4096u /* bytes of its object besides the digest */
 
 /* Keys whose values are numbers; the rest is text, `nodes` a list (feed/tell.c). */
 static const char *const numbers[] = {"attempt", "exit_code", "pid", "rank", "restarts", "signal",
@@ -68,12 +74,17 @@ static void put_loss(struct ff_jw *w, const struct export_loss *loss)
 	ff_jw_open(w, '[');
 	if (loss->tailed) {
 		(void)snprintf(text, sizeof text,
-			"%zu tailed files: most stamps, and the text of those that are gone",
+			"%zu tailed files: the text of those that are gone, and stamps of lines",
 			loss->tailed);
 		ff_jw_strz(w, text);
 	}
 	if (loss->dropped) {
-		ff_jw_strz(w, "text that was dropped: its events are left");
+		ff_jw_strz(w, "text that was dropped: what was made of it is left");
+	}
+	if (loss->large) {
+		(void)snprintf(text, sizeof text, "the digest of %zu streams is too large",
+			loss->large);
+		ff_jw_strz(w, text);
 	}
 	if (loss->open) {
 		ff_jw_strz(w, "what the run has still to say");
@@ -193,10 +204,50 @@ static void put_declared(struct ff_jw *w, const struct ff_origin *o, bool trust)
 	}
 }
 
-void export_put_begin(
-	struct ff_buf *out, const struct ff_run *run, const struct export_loss *loss, bool trust)
+/* The digests of the streams whose text may not be read again, as hexadecimal digits; of the others
+ * nothing. */
+static struct ff_buf *make_digests(const struct ff_run *run, struct export_loss *loss)
 {
 	const struct ff_job *job = run->job;
+	struct ff_buf *v = ff_xcalloc(job->nstreams + 1, sizeof *v), row = {0};
+	struct ff_digest d = ff_job_digest(run->job);
+	for (size_t i = 0; i < job->nstreams; i++) {
+		const struct ff_stream *s = job->streams[i];
+		if (!s->fed || !(s->origin.tailed || loss->dropped)) {
+			continue;
+		}
+		ff_buf_clear(&row);
+		ff_row_put(s, &d, &row);
+		if (row.len > FF_JSONL_LINE / 2 - DIGEST_ROOM) {
+			loss->large++;
+		} else {
+			ff_buf_addhex(&v[i], ff_buf_str(&row));
+		}
+	}
+	ff_buf_finish(&row);
+	return v;
+}
+
+static void put_digests(struct ff_buf *out, const struct ff_run *run, struct ff_buf *v)
+{
+	for (size_t i = 0; i < run->job->nstreams; i++) {
+		struct ff_jw w;
+		if (v[i].len) {
+			open_object(&w, out, run, "digest");
+			put_name(&w, run, run->job->streams[i]);
+			ff_jw_kstr(&w, "row", ff_buf_str(&v[i]));
+			close_object(&w);
+		}
+		ff_buf_finish(&v[i]);
+	}
+	free(v);
+}
+
+void export_put_begin(
+	struct ff_buf *out, const struct ff_run *run, struct export_loss *loss, bool trust)
+{
+	const struct ff_job *job = run->job;
+	struct ff_buf *digests = make_digests(run, loss);
 	const struct ff_control *start = ff_facts_control(&job->facts, "job@start");
 	struct ff_jw w;
 	if (start) {
@@ -212,6 +263,7 @@ void export_put_begin(
 		ff_jw_kbool(&w, "complete", false);
 		close_object(&w);
 	}
+	put_digests(out, run, digests);
 	if (!start && !job->nstreams) { /* nothing but what ends it */
 		open_object(&w, out, run, "ping");
 		put_loss(&w, loss);

@@ -1,6 +1,9 @@
 /* export: a run as the JSON Lines that `firstfault analyze -` reads (shared/README.md 6.2): what
  * was told of it, who its streams are, and their lines. Memory only.
  *
+ * Streams whose text may not be read again carry their digest (core/row.h), which is what the
+ * verdict was made of; `analyze` passes over those of their lines that stand in it.
+ *
  * The first object has a member `export`: {"complete":true,"missing":[]}, or why the rest is not
  * all that the run's verdict was made of. Streams are declared, in order of their numbers, by an
  * `end` that is not complete; the last objects say how they ended. Text is escaped byte by byte:
@@ -13,13 +16,14 @@
 struct export_loss {
 	size_t tailed; /* streams whose text is in files of their own */
 	bool dropped;  /* of the others text was dropped */
+	size_t large;  /* streams whose digest is too large for an object: their lines speak */
 	bool open;     /* the run goes on */
 };
 
 /* The first objects: job-start, and each stream. trust: kernel and scheduler streams that are
  * trusted stay so. */
 void export_put_begin(
-	struct ff_buf *out, const struct ff_run *run, const struct export_loss *loss, bool trust);
+	struct ff_buf *out, const struct ff_run *run, struct export_loss *loss, bool trust);
 /* The last ones: exits, signs, clocks, how the streams ended, job-end. */
 void export_put_end(struct ff_buf *out, const struct ff_run *run);
 /* Has a job-start made `time` the nodes' own? Then each line says of which clock its time is. */

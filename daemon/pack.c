@@ -5,104 +5,6 @@
 
 #include <stdlib.h>
 
-enum { HAS_YEAR = 1, HAS_ZONE = 2, MONO_FRACTION = 4 };
-
-void pack_int(struct ff_buf *out, int64_t v)
-{
-	uint64_t u = ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
-	while (u >= 0x80) {
-		ff_buf_addc(out, (char)(u | 0x80));
-		u >>= 7;
-	}
-	ff_buf_addc(out, (char)u);
-}
-
-bool pack_take_int(struct ff_str *in, int64_t *ret)
-{
-	uint64_t u = 0;
-	for (size_t i = 0; i < in->n && i < 10; i++) {
-		uint64_t byte = (unsigned char)in->p[i];
-		if (i == 9 && byte > 1) {
-			return false;
-		}
-		u |= (byte & 0x7f) << (7 * i);
-		if (byte < 0x80) {
-			*ret = (int64_t)((u >> 1) ^ (u & 1 ? UINT64_MAX : 0));
-			*in = ff_str_skip(*in, i + 1);
-			return true;
-		}
-	}
-	return false;
-}
-
-unsigned pack_claimed_flags(const struct ff_claimed *c)
-{
-	return (c->has_year ? HAS_YEAR : 0u) | (c->has_zone ? HAS_ZONE : 0u) |
-		(c->mono_fraction ? MONO_FRACTION : 0u);
-}
-
-struct ff_claimed pack_claimed(ff_usec us, uint32_t grain, unsigned flags)
-{
-	return (struct ff_claimed){
-		.us = us,
-		.grain = grain,
-		.has_year = flags & HAS_YEAR,
-		.has_zone = flags & HAS_ZONE,
-		.mono_fraction = flags & MONO_FRACTION,
-	};
-}
-
-/* Differences wrap around, so that no stamp overflows. */
-static int64_t minus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-void pack_pairs(const struct ff_pair *pairs, size_t n, struct ff_buf *out)
-{
-	ff_usec came = 0;
-	int64_t ahead = 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct ff_pair *p = &pairs[i];
-		int64_t now_ahead = minus(p->claimed.us, p->came);
-		pack_int(out, minus(p->came, came));
-		pack_int(out, minus(now_ahead, ahead));
-		pack_int(out, p->claimed.grain);
-		pack_int(out, pack_claimed_flags(&p->claimed));
-		came = p->came;
-		ahead = now_ahead;
-	}
-}
-
-bool pack_read_pairs(struct ff_str in, struct ff_pair **ret, size_t *ret_n)
-{
-	struct ff_pair pairs[FF_PAIRS_MAX];
-	size_t n = 0;
-	ff_usec came = 0;
-	int64_t ahead = 0;
-	while (in.n) {
-		int64_t d_came, d_ahead, grain, flags;
-		if (n == FF_PAIRS_MAX || !pack_take_int(&in, &d_came) ||
-			!pack_take_int(&in, &d_ahead) || !pack_take_int(&in, &grain) ||
-			!pack_take_int(&in, &flags) || grain < 0 || grain > UINT32_MAX ||
-			flags < 0 || flags > 7) {
-			return false;
-		}
-		came = plus(came, d_came);
-		ahead = plus(ahead, d_ahead);
-		pairs[n++] = (struct ff_pair){
-			came, pack_claimed(plus(came, ahead), (uint32_t)grain, (unsigned)flags)};
-	}
-	*ret = n ? (void *)ff_xmemdup(pairs, n * sizeof *pairs) : NULL;
-	*ret_n = n;
-	return true;
-}
-
 void pack_cadence(const uint32_t cadence[48], struct ff_buf *out)
 {
 	ff_buf_add(out, "", 0);
@@ -167,9 +69,7 @@ static bool is_utf8(struct ff_str s)
 static void put_hex(struct ff_jw *w, struct ff_str value)
 {
 	struct ff_buf hex = {0};
-	for (size_t i = 0; i < value.n; i++) {
-		ff_buf_addf(&hex, "%02x", (unsigned char)value.p[i]);
-	}
+	ff_buf_addhex(&hex, value);
 	ff_jw_open(w, '{');
 	ff_jw_kstr(w, "hex", ff_buf_str(&hex));
 	ff_jw_close(w, '}');
@@ -193,27 +93,6 @@ void pack_fields(const struct ff_fields *fields, struct ff_buf *out)
 	ff_jw_close(&w, '}');
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9') {
-		return c - '0';
-	}
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool read_hex(const char *hex, struct ff_buf *out)
-{
-	for (; *hex; hex += 2) {
-		int high = hex_digit(hex[0]);
-		int low = high < 0 ? -1 : hex_digit(hex[1]);
-		if (low < 0) {
-			return false;
-		}
-		ff_buf_addc(out, (char)(high * 16 + low));
-	}
-	return true;
-}
-
 static bool read_field(const struct ff_json_node *v, struct ff_fields *ret)
 {
 	int id = ff_field_parse(ff_str_z(ff_json_key(v)));
@@ -226,7 +105,7 @@ static bool read_field(const struct ff_json_node *v, struct ff_fields *ret)
 		return true;
 	}
 	struct ff_buf bytes = {0};
-	bool good = text || read_hex(hex, &bytes);
+	bool good = text || ff_buf_addunhex(&bytes, ff_str_z(hex));
 	if (good) {
 		ff_fields_set(
 			ret, (enum ff_field_id)id, text ? ff_str_z(text) : ff_buf_str(&bytes));

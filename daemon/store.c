@@ -157,7 +157,7 @@ static void put_claimed(struct binder *b, struct ff_claimed c)
 {
 	put_time(b, c.us);
 	put(b, c.grain);
-	put(b, pack_claimed_flags(&c));
+	put(b, ff_row_claimed_flags(&c));
 }
 
 static struct binder bind_first(struct store *s, enum statement id)

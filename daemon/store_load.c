@@ -75,7 +75,7 @@ static struct ff_claimed take_claimed(struct reader *r)
 {
 	ff_usec us = take_time(r);
 	uint32_t grain = (uint32_t)take(r);
-	return pack_claimed(us, grain, (unsigned)take(r));
+	return ff_row_claimed(us, grain, (unsigned)take(r));
 }
 
 static struct ff_tag take_tag(struct reader *r)
@@ -292,7 +292,7 @@ static int load_lane(struct loader *l, sqlite3_stmt *s)
 	take_moment(&r, &lane->success);
 	lane->steps = (uint64_t)take(&r);
 	if (!pack_read_cadence(take_blob(&r), lane->cadence) ||
-		!pack_read_pairs(take_blob(&r), &lane->pairs, &lane->npairs)) {
+		!ff_row_take_pairs(take_blob(&r), &lane->pairs, &lane->npairs)) {
 		return damaged(l, "a packed column of a lane");
 	}
 	lane->cpairs = lane->npairs;

@@ -113,7 +113,7 @@ struct tail_file *tail_file_restore(const char *path, uint64_t device, uint64_t 
 	t->mark_at = mark_at;
 	t->mark_stored = true;
 	int64_t offset = 0, us = 0, d_offset, d_us;
-	while (pack_take_int(&stamps, &d_offset) && pack_take_int(&stamps, &d_us)) {
+	while (ff_row_take_int(&stamps, &d_offset) && ff_row_take_int(&stamps, &d_us)) {
 		offset += d_offset;
 		us = (int64_t)((uint64_t)us + (uint64_t)d_us);
 		*FF_ARR_ADD(t->stamps, t->nstamps, t->cstamps) =
@@ -126,8 +126,8 @@ static void pack_stamps(const struct tail_file *t, struct ff_buf *out)
 {
 	int64_t offset = 0, us = 0;
 	for (size_t i = 0; i < t->nstamps; i++) {
-		pack_int(out, (int64_t)t->stamps[i].offset - offset);
-		pack_int(out, (int64_t)((uint64_t)t->stamps[i].us - (uint64_t)us));
+		ff_row_int(out, (int64_t)t->stamps[i].offset - offset);
+		ff_row_int(out, (int64_t)((uint64_t)t->stamps[i].us - (uint64_t)us));
 		offset = (int64_t)t->stamps[i].offset;
 		us = t->stamps[i].us;
 	}

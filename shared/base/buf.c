@@ -116,3 +116,35 @@ char *ff_buf_take(struct ff_buf *b)
 	*b = (struct ff_buf){0};
 	return p;
 }
+
+void ff_buf_addhex(struct ff_buf *b, struct ff_str bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *p = ff_buf_reserve(b, bytes.n * 2);
+	for (size_t i = 0; i < bytes.n; i++) {
+		*p++ = digits[(unsigned char)bytes.p[i] >> 4];
+		*p++ = digits[(unsigned char)bytes.p[i] & 15];
+	}
+	*p = '\0';
+	b->len += bytes.n * 2;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9') {
+		return c - '0';
+	}
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool ff_buf_addunhex(struct ff_buf *b, struct ff_str hex)
+{
+	for (size_t i = 0; i + 1 < hex.n; i += 2) {
+		int high = hex_digit(hex.p[i]), low = hex_digit(hex.p[i + 1]);
+		if (high < 0 || low < 0) {
+			return false;
+		}
+		ff_buf_addc(b, (char)(high * 16 + low));
+	}
+	return hex.n % 2 == 0;
+}

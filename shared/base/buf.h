@@ -26,6 +26,9 @@ void ff_buf_addc(struct ff_buf *b, char c);
 void ff_buf_addf(struct ff_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ff_buf_vaddf(struct ff_buf *b, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
+/* Adds the bytes as hexadecimal digits; and back: false, and some of it added, if they are none. */
+void ff_buf_addhex(struct ff_buf *b, struct ff_str bytes);
+bool ff_buf_addunhex(struct ff_buf *b, struct ff_str hex);
 /* Take n bytes off the front. */
 void ff_buf_consume(struct ff_buf *b, size_t n);
 struct ff_str ff_buf_str(const struct ff_buf *b);

@@ -28,7 +28,7 @@ void ff_job_destroy(struct ff_job *job)
 	free(job);
 }
 
-static struct ff_digest digest_of(struct ff_job *job)
+struct ff_digest ff_job_digest(struct ff_job *job)
 {
 	return (struct ff_digest){job->catalog, job->matcher, job->counts};
 }
@@ -168,18 +168,18 @@ struct ff_stream *ff_job_restore_stream(
 
 void ff_job_feed(struct ff_job *job, struct ff_stream *s, const struct ff_chunk *c)
 {
-	struct ff_digest d = digest_of(job);
+	struct ff_digest d = ff_job_digest(job);
 	ff_stream_feed(s, &d, c);
 }
 
 void ff_job_end_stream(struct ff_job *job, struct ff_stream *s, bool complete, ff_usec at_us)
 {
-	struct ff_digest d = digest_of(job);
+	struct ff_digest d = ff_job_digest(job);
 	ff_stream_end(s, &d, complete, at_us);
 }
 
 struct ff_verdict *ff_job_judge(struct ff_job *job, const struct ff_ask *ask)
 {
-	struct ff_digest d = digest_of(job);
+	struct ff_digest d = ff_job_digest(job);
 	return ff_verdict_create(&job->facts, job->streams, job->nstreams, &d, ask);
 }

@@ -47,6 +47,8 @@ struct ff_stream *ff_job_restore_stream(struct ff_job *job, const struct ff_orig
 void ff_job_feed(struct ff_job *job, struct ff_stream *s, const struct ff_chunk *c);
 void ff_job_end_stream(struct ff_job *job, struct ff_stream *s, bool complete, ff_usec at_us);
 
+/* What the job's streams are digested with. */
+struct ff_digest ff_job_digest(struct ff_job *job);
 /* The verdict over what is known now. The caller destroys it. Its events and timeline borrow from
  * the job and are valid until the job is next fed or told. */
 struct ff_verdict *ff_job_judge(struct ff_job *job, const struct ff_ask *ask);

@@ -1,6 +1,7 @@
 #include "feed/intake_own.h"
 
 #include "base/limits.h"
+#include "core/row.h"
 
 #include <stdio.h>
 
@@ -249,6 +250,23 @@ static void end_stream(struct ff_intake *in, struct ff_run *run, const struct na
 	}
 }
 
+/* What an export says of a stream whose text it can't show. A daemon digests the lines that come,
+ * as of any other sender: nobody tells it what they meant. */
+static void take_digest(struct ff_intake *in, struct ff_run *run, const struct names *names,
+	const char *hex)
+{
+	size_t i = open_stream(in, run, names);
+	struct ff_stream *s = i != FF_INTAKE_NOWHERE ? in->streams[i].stream : NULL;
+	struct ff_buf row = {0};
+	if (!s || !in->o.offline) {
+		return;
+	}
+	bool good = hex && ff_buf_addunhex(&row, ff_str_z(hex)) &&
+		ff_row_take(s, ff_buf_str(&row));
+	ff_intake_count(in, run, FF_COUNT_bad_values, !good);
+	ff_buf_finish(&row);
+}
+
 static void take_control(struct ff_intake *in, struct ff_str line)
 {
 	const struct ff_jsonl *o = &in->obj;
@@ -273,6 +291,8 @@ static void take_control(struct ff_intake *in, struct ff_str line)
 	if (o->event == FF_JSONL_END) {
 		end_stream(in, run, &names, root);
 		in->controls++;
+	} else if (o->event == FF_JSONL_DIGEST) {
+		take_digest(in, run, &names, ff_json_string(ff_json_get(root, "row")));
 	} else if (o->event == FF_JSONL_CLOCK) {
 		if (names.node[0] && ff_native_times_parse(root, 4, t)) {
 			ff_facts_sample(&run->job->facts, ff_str_z(names.node),

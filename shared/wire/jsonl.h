@@ -20,7 +20,8 @@
 /* Known events; an object with another value of `event` is data. */
 #define FF_JSONL_EVENTS(X) \
 	X(HELLO, "hello") X(JOB_START, "job-start") X(JOB_END, "job-end") X(EXIT, "exit") \
-	X(END, "end") X(SIGN, "sign") X(PING, "ping") X(CLOCK, "clock")
+	X(END, "end") X(SIGN, "sign") X(PING, "ping") X(CLOCK, "clock") \
+	X(DIGEST, "digest")
 
 enum ff_jsonl_event {
 	FF_JSONL_NONE, /* no `event` */

@@ -23,7 +23,7 @@ FOLDERS = {**{name: f"shared/{name}" for name in ("base", "core", "wire", "shell
 # a file NAME.c, NAME.h or NAME_more.c has NAME's place; lists (.def) and limits stand before all. The order is that
 # of the data: what is joined to a record is matched, what matched is an event, a stream has events.
 CORE_FIRST = ["limits", "field", "count"]
-CORE_ORDER = ["facts", "line", "scan", "stamp", "record", "origin", "fault", "catalog", "joiner", "match", "event", "stream", "clock",
+CORE_ORDER = ["facts", "line", "scan", "stamp", "record", "origin", "fault", "catalog", "joiner", "match", "event", "stream", "row", "clock",
               "signals", "timeline", "collective", "rules", "verdict", "job", "report", "page", "check"]
 
 # library header: files that may include it

@@ -12,15 +12,15 @@ static const int64_t numbers[] = {0, 1, -1, 63, 64, -64, -65, 8191, 1 << 20, -(1
 START_TEST(test_int)
 {
 	struct ff_buf b = {0};
-	pack_int(&b, numbers[_i]);
-	pack_int(&b, 7);
+	ff_row_int(&b, numbers[_i]);
+	ff_row_int(&b, 7);
 	struct ff_str in = ff_buf_str(&b);
 	int64_t v = 99;
-	ck_assert(pack_take_int(&in, &v));
+	ck_assert(ff_row_take_int(&in, &v));
 	ck_assert_int_eq(v, numbers[_i]);
-	ck_assert(pack_take_int(&in, &v));
+	ck_assert(ff_row_take_int(&in, &v));
 	ck_assert_int_eq(v, 7);
-	ck_assert(!pack_take_int(&in, &v));
+	ck_assert(!ff_row_take_int(&in, &v));
 	ff_buf_finish(&b);
 }
 END_TEST
@@ -31,7 +31,7 @@ START_TEST(test_int_damaged)
 	int64_t v = 5;
 	for (size_t n = 0; n < sizeof endless; n++) {
 		struct ff_str in = ff_str_n(endless, n);
-		ck_assert(!pack_take_int(&in, &v));
+		ck_assert(!ff_row_take_int(&in, &v));
 	}
 	ck_assert_int_eq(v, 5);
 }
@@ -63,10 +63,10 @@ START_TEST(test_pairs)
 		pairs[i] = any_pair(&r);
 	}
 	struct ff_buf b = {0};
-	pack_pairs(pairs, n, &b);
+	ff_row_pairs(pairs, n, &b);
 	struct ff_pair *got = NULL;
 	size_t ngot = 0;
-	ck_assert_msg(pack_read_pairs(ff_buf_str(&b), &got, &ngot), "seed %llu",
+	ck_assert_msg(ff_row_take_pairs(ff_buf_str(&b), &got, &ngot), "seed %llu",
 		(unsigned long long)r.seed);
 	ck_assert_uint_eq(ngot, n);
 	for (size_t i = 0; i < n; i++) {
@@ -82,7 +82,7 @@ START_TEST(test_pairs)
 	for (size_t cut = 0; cut < b.len; cut += 7) {
 		struct ff_pair *some = NULL;
 		size_t nsome = 0;
-		if (pack_read_pairs(ff_str_n(b.p, cut), &some, &nsome)) {
+		if (ff_row_take_pairs(ff_str_n(b.p, cut), &some, &nsome)) {
 			ck_assert_uint_lt(nsome, n);
 		}
 		free(some);
@@ -97,8 +97,8 @@ START_TEST(test_pairs_too_many)
 	struct ff_pair *got = NULL;
 	size_t n = 0;
 	struct ff_buf b = {0};
-	pack_pairs(pairs, FF_PAIRS_MAX + 1, &b);
-	ck_assert(!pack_read_pairs(ff_buf_str(&b), &got, &n));
+	ff_row_pairs(pairs, FF_PAIRS_MAX + 1, &b);
+	ck_assert(!ff_row_take_pairs(ff_buf_str(&b), &got, &n));
 	ck_assert_ptr_null(got);
 	ff_buf_finish(&b);
 }
