@@ -5,6 +5,7 @@ enum { KIND_CAPTURED, KIND_ZONE, KIND_NO_ZONE, KIND_COUNT };
 
 #define DRIFT_PPM 100             /* of a clock that nobody steers */
 #define QUARTER (900 * FF_SECOND) /* zones are whole quarter hours; and no shipper waits longer */
+#define LEAST_WAY (60 * FF_SECOND) /* of a node's promptest line, where its zone is unknown */
 
 /* What one sample allows: the true offset lies in [lo, hi], however the way there and back differ;
  * at another time the clock may have drifted. */
@@ -196,14 +197,18 @@ static ff_usec jitter_of(const struct ff_clocks *c, uint32_t stream)
 	return most;
 }
 
-static ff_usec quarters_below(ff_usec us)
+/* The zone that makes the least lag of a node a short delay: its lag is a quarter hour or just
+ * after it, as sure as the two clocks are. Just before one is a claim about another time, and far
+ * after it could be either. False: no zone fits. */
+static bool find_zone(ff_usec least, ff_usec slack, ff_usec *ret)
 {
-	ff_usec rest = us % QUARTER;
-	return us - rest - (rest < 0 ? QUARTER : 0);
+	ff_usec at = least + slack, rest = at % QUARTER;
+	rest += rest < 0 ? QUARTER : 0;
+	*ret = -(at - rest);
+	return rest - slack <= LEAST_WAY;
 }
 
-/* Corrects a came-with interval by the claimed stamp: node clock less offset, less the zone. The
- * zone is what makes the least lag a delay of less than a quarter hour. */
+/* Corrects a came-with interval by the claimed stamp: node clock less offset, less the zone. */
 static void correct(const struct ff_clocks *c, const struct ff_node_offset *n,
 	const struct ff_claimed *claimed, bool arrived, struct ff_when *w)
 {
@@ -216,8 +221,9 @@ static void correct(const struct ff_clocks *c, const struct ff_node_offset *n,
 	/* Captured stamps are of the same clock: what offset they lack, the claimed one lacks. */
 	ff_usec slack = (arrived ? bound : 0) + (lag->known ? lag->grain : 0);
 	ff_usec least = lag->known ? lag->least + (arrived ? offset : 0) : 0;
-	ff_usec zone = claimed->has_zone ? 0 : -quarters_below(least + slack);
-	if (!lag->known || least + zone + slack < 0) {
+	ff_usec zone = 0;
+	bool fits = claimed->has_zone ? least + slack >= 0 : find_zone(least, slack, &zone);
+	if (!lag->known || !fits) {
 		return; /* a line would have come before it was made: not this clock */
 	}
 	lo -= zone + offset + bound;

@@ -49,7 +49,8 @@ static void add_stream_event(struct ff_timeline *t, const struct ff_stream *s,
 	};
 	g->named = ff_timeline_named(t, e, &g->nnamed);
 	g->node = ff_timeline_node_of(t, g);
-	g->when = ff_when_of(&t->clocks, g->node, s->number, e->stamp, &e->claimed);
+	const char *clock = ff_timeline_clock_node(t, g);
+	g->when = ff_when_of(&t->clocks, clock, s->number, e->stamp, &e->claimed);
 }
 
 /* A control object (exit@0.3) is shown and judged like an event of no stream. */

@@ -82,6 +82,9 @@ int32_t ff_timeline_exit_code(const struct ff_event *e); /* FF_EXIT_UNKNOWN */
 bool ff_timeline_is_sender(const struct ff_sighting *s);
 /* The node of an event: its stream's, else the one that the text gives; NULL. */
 const char *ff_timeline_node_of(struct ff_timeline *t, const struct ff_sighting *s);
+/* The node whose clock wrote the event's stamps: its stream's, or its process's own by NCCL's head.
+ * A text about a node does not tell: a controller writes it by its own clock. NULL: unknown. */
+const char *ff_timeline_clock_node(const struct ff_timeline *t, const struct ff_sighting *s);
 /* Do srun's task numbers name ranks? */
 bool ff_timeline_tasks_are_ranks(const struct ff_timeline *t);
 /* Reads who is who from streams and events, then says whose each event is. */

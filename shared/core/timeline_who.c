@@ -377,6 +377,22 @@ const char *ff_timeline_node_of(struct ff_timeline *t, const struct ff_sighting 
 	return text.n && text.n <= FF_JOB_ID_MAX ? ff_arena_str(&t->arena, text) : NULL;
 }
 
+const char *ff_timeline_clock_node(const struct ff_timeline *t, const struct ff_sighting *s)
+{
+	const char *node = s->stream->origin.node;
+	bool process = s->stream->origin.kind != FF_STREAM_SCHEDULER;
+	struct nccl_head head;
+	if (node || !process || !nccl_head(s->ev, &head)) {
+		return node;
+	}
+	for (size_t i = 0; i < t->nnodes; i++) {
+		if (is_host_of(head.host, t->nodes[i])) {
+			return t->nodes[i];
+		}
+	}
+	return NULL;
+}
+
 bool ff_timeline_tasks_are_ranks(const struct ff_timeline *t)
 {
 	return !t->maps->tasks_are_agents && !t->maps->tasks_are_partial;

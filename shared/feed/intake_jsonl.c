@@ -72,6 +72,9 @@ static struct ff_run *find_run(struct ff_intake *in, const struct names *names,
 		(void)snprintf(own, sizeof own, "node:%.*s", (int)(FF_JOB_ID_MAX - 5), names->node);
 		job = ff_str_z(own);
 	}
+	if (!job.p && o->event == FF_JSONL_CLOCK && in->named_run) {
+		return in->named_run; /* a sample is for the job that this sender speaks of */
+	}
 	int r = FF_ENAME;
 	if (job.p) {
 		char id[FF_JOB_ID_MAX + 1];
@@ -82,6 +85,7 @@ static struct ff_run *find_run(struct ff_intake *in, const struct names *names,
 		r = ff_runs_resolve(in->runs, job, name.p ? &name : NULL, names->source, cause,
 				    in->now_us, &run, NULL);
 		ff_intake_count(in, NULL, FF_COUNT_bad_names, r == FF_ENAME);
+		in->named_run = o->job.p && r >= 0 ? run : in->named_run;
 	}
 	if (r == FF_ENAME) {
 		if (!ff_intake_admits(in, ff_intake_default_job(in))) {

@@ -41,6 +41,7 @@ struct ff_intake {
 	struct ff_buf key, last_key;
 	size_t last;           /* the stream that came last, or FF_INTAKE_NOWHERE */
 	struct ff_run *last_run;
+	struct ff_run *named_run; /* the last one that an object of JSON Lines named */
 
 	uint64_t controls, usable;
 	struct ff_jsonl obj;

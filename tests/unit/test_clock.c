@@ -294,6 +294,48 @@ START_TEST(claims_before_their_time_are_of_another_clock)
 }
 END_TEST
 
+/* The zone of a node's stamps is a quarter hour that its least lag shows, or nobody's: one claim
+ * that fits none must move no line by a quarter hour. node-b is 10 s ahead, known to 1 ms. */
+#define LAG_MS(lag) (T0 + 110 * FF_SECOND - (ff_usec)(lag)*1000)
+#define HOUR_MS (3600 * (int64_t)1000)
+
+static const struct {
+	const char *what;
+	int64_t lag_ms; /* of one line: came after its claim, on the collector's clock */
+	bool corrects;
+} odd_claims[] = {
+	{"prompt", 0, true},
+	{"just before, within the bound", -1, true},
+	{"just before, beyond it", -5, false},
+	{"before", -20000, false},
+	{"a way of seconds", 20000, true},
+	{"a way of minutes, or another zone", 300000, false},
+	{"an hour to the east, prompt", -HOUR_MS, true},
+	{"an hour to the east, a way of seconds", 20000 - HOUR_MS, true},
+	{"an hour to the east, just before", -5 - HOUR_MS, false},
+	{"a quarter hour to the west", 900000, true},
+	{"a quarter hour to the west, just before", 900000 - 5, false},
+};
+
+START_TEST(a_claim_that_fits_no_zone_corrects_nothing)
+{
+	struct fixture f;
+	fixture_init(&f);
+	const int64_t lag = odd_claims[_i].lag_ms;
+	const ff_usec rows[][2] = {{S(100), LAG_MS(lag)}, {S(102), S(102) + 10000000 - lag * 1000}};
+	pairs_of(&f, "node-b", 1, rows, 2, false);
+	/* a line that is 30 s older than its arrival by the same clock */
+	struct ff_when w = both(
+		&f, "node-b", 1, S(140), claim(S(110) + 10000000 - lag * 1000, 1000, false));
+	bool corrected = w.hi < S(140);
+	ck_assert_msg(corrected == odd_claims[_i].corrects, "%s: %lld before arrival",
+		odd_claims[_i].what, (long long)(S(140) - w.hi));
+	/* whatever it is taken for, it is never moved further than the lag allows */
+	ck_assert_int_ge(w.lo, S(140) - 90 * FF_SECOND);
+	fixture_finish(&f);
+}
+END_TEST
+
 /* Ways there and back that differ: two samples together bound the offset better than each. */
 START_TEST(samples_are_intersected)
 {
@@ -331,6 +373,8 @@ int main(void)
 	tcase_add_test(tc, a_stream_that_was_late_at_times_is_not_trusted_to_be_prompt);
 	tcase_add_test(tc, samples_and_claims_correct_late_arrivals);
 	tcase_add_test(tc, claims_before_their_time_are_of_another_clock);
+	tcase_add_loop_test(tc, a_claim_that_fits_no_zone_corrects_nothing, 0,
+		sizeof odd_claims / sizeof odd_claims[0]);
 	tcase_add_test(tc, samples_are_intersected);
 	suite_add_tcase(s, tc);
 	SRunner *r = srunner_create(s);

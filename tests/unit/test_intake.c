@@ -476,6 +476,42 @@ START_TEST(test_jsonl_online)
 }
 END_TEST
 
+/* A sample without job is for the job that its sender named, live as in a replay. */
+static const struct {
+	const char *before, *job;
+} clocks[] = {
+	{"{\"job\":\"j\",\"message\":\"a\"}\n", "j"},
+	{"{\"event\":\"job-start\",\"job\":\"j\",\"world_size\":2}\n", "j"},
+	{"{\"job\":\"i\",\"message\":\"a\"}\n{\"job\":\"j\",\"message\":\"a\"}\n", "j"},
+	{"{\"job\":\"j\",\"message\":\"a\"}\n{\"message\":\"b\"}\n", "j"},
+	{"{\"job\":\"j\",\"message\":\"a\"}\n"
+	 "{\"kind\":\"kernel\",\"node\":\"n\",\"message\":\"b\"}\n", "j"},
+	{"{\"job\":\"j\",\"message\":\"a\"}\nraw\n", "j"},
+	{"{\"job\":\"j\",\"message\":\"a\"}\n{\"job\":\"-\",\"message\":\"a\"}\n", "j"},
+};
+
+START_TEST(test_jsonl_clock)
+{
+	for (int offline = 0; offline < 2; offline++) {
+		size_t told = 0;
+		struct ff_intake *in = create(offline);
+		feed(in, clocks[_i].before);
+		feed(in,
+			"{\"event\":\"clock\",\"node\":\"n\",\"t1\":5,\"t2\":6,\"t3\":7,"
+			"\"t4\":8}\n");
+		for (size_t i = 0; i < runs.nruns; i++) {
+			const struct ff_facts *f = &runs.runs[i]->job->facts;
+			told += f->nclocks;
+			ck_assert(!f->nclocks || !strcmp(f->job, clocks[_i].job));
+		}
+		ck_assert_uint_eq(told, 1);
+		ff_intake_destroy(in);
+		ff_runs_finish(&runs);
+		ff_runs_init(&runs, catalog);
+	}
+}
+END_TEST
+
 START_TEST(test_jsonl_ack)
 {
 	struct ff_buf b = {0};
@@ -1240,6 +1276,7 @@ int main(void)
 	LOOP(tc, test_jsonl, N(jsonl));
 	tcase_add_test(tc, test_jsonl_counts);
 	tcase_add_test(tc, test_jsonl_online);
+	LOOP(tc, test_jsonl_clock, sizeof clocks / sizeof clocks[0]);
 	tcase_add_test(tc, test_jsonl_ack);
 	tcase_add_test(tc, test_jsonl_declared_once);
 	tcase_add_test(tc, test_jsonl_long);

@@ -252,6 +252,55 @@ START_TEST(driver_lines_join_by_pid_and_pci_address)
 }
 END_TEST
 
+/* A controller's line about a node is of its own clock, whatever is known of the node's. */
+START_TEST(a_line_about_a_node_is_not_of_its_clock)
+{
+	static const struct world_stream some[] = {
+		{"ctl", FF_STREAM_SCHEDULER, FF_UNKNOWN, NULL, FF_UNKNOWN, FF_UNKNOWN},
+		{"home", FF_STREAM_SCHEDULER, FF_UNKNOWN, "head", FF_UNKNOWN, FF_UNKNOWN},
+		{"gpu07.0", FF_STREAM_RANK, 0, "gpu07", 0, FF_UNKNOWN},
+		{"console", FF_STREAM_MIXED, FF_UNKNOWN, NULL, FF_UNKNOWN, FF_UNKNOWN},
+	};
+	static const struct world_event events[] = {
+		{"ctl", 60000, "node-lost", "Node gpu07 not responding", "node=gpu07", 0, 0,
+			CAPTURED},
+		{"home", 60000, "node-lost", "Node gpu07 not responding", "node=gpu07", 0, 0,
+			CAPTURED},
+		{"gpu07.0", 60000, "index-error", "e", NULL, 0, 0, CAPTURED},
+		{"console", 60000, "node-lost", "host gpu07 is gone", "host=gpu07", 0, 0,
+			CAPTURED},
+		{"console", 60000, "nccl-remote-error", "gpu07:41:99 [0] NCCL WARN lost", NULL, 0,
+			0, CAPTURED},
+	};
+	static const struct {
+		const char *id;
+		bool corrected;
+	} want[] = {
+		{"ctl@0", false},
+		{"head/home@0", false},
+		{"gpu07/gpu07.0@0", true},
+		{"console@0", false},
+		{"console@100", true},
+	};
+	struct world w;
+	world_init(&w, 4, "srun");
+	world_streams(&w, some, N(some));
+	world_events(&w, events, N(events));
+	/* gpu07's clock is 10 s ahead of the collector's */
+	ff_facts_sample(&w.facts, FF_STR("gpu07"),
+		(struct ff_clock_sample){WORLD_START + 10000000, WORLD_START + 1000,
+			WORLD_START + 1000, WORLD_START + 10002000});
+	struct ff_timeline t = build(&w);
+	for (size_t i = 0; i < N(want); i++) {
+		ff_usec us = find(&t, want[i].id)->when.us, off = want[i].corrected ? 10000000 : 0;
+		ck_assert_msg(us == WORLD_START + 60000000 - off, "%s", want[i].id);
+	}
+	ck_assert_str_eq(find(&t, "ctl@0")->node, "gpu07");
+	ff_timeline_finish(&t);
+	world_finish(&w);
+}
+END_TEST
+
 /* One untagged text of a run of unknown size is rank 0's, unless it shows several processes. */
 START_TEST(one_text_may_be_of_several_processes)
 {
@@ -706,6 +755,7 @@ int main(void)
 	tcase_add_loop_test(
 		tc, a_rank_of_a_group_is_global_where_the_group_is_the_job, 0, N(groups));
 	tcase_add_test(tc, driver_lines_join_by_pid_and_pci_address);
+	tcase_add_test(tc, a_line_about_a_node_is_not_of_its_clock);
 	tcase_add_test(tc, printed_ranks_of_files);
 	tcase_add_test(tc, one_text_may_be_of_several_processes);
 	tcase_add_test(tc, a_record_with_a_failed_rank_is_all_that_ranks);
