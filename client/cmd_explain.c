@@ -95,7 +95,7 @@ static void add_value(struct ff_buf *out, const struct ff_json_node *v)
 {
 	const char *z = ff_json_string(v);
 	if (z) {
-		ff_buf_addz(out, z);
+		ff_json_add_text(out, z);
 	} else {
 		ff_json_render(v, out);
 	}
@@ -123,7 +123,10 @@ static void put_head(struct ff_buf *out, const struct explain *e, const struct f
 /* Everything that comes from a log: only behind `|`. */
 static void put_log(struct ff_buf *out, const struct ff_json_node *event, unsigned width)
 {
-	struct ff_str rest = ff_str_z(ff_json_string(ff_json_get(event, "text")));
+	const char *text = ff_json_string(ff_json_get(event, "text"));
+	struct ff_buf whole = {0};
+	ff_json_add_text(&whole, text ? text : "");
+	struct ff_str rest = ff_buf_str(&whole);
 	for (unsigned i = 0; i < TEXT_LINES && rest.n; i++) {
 		ptrdiff_t lf = ff_str_chr(rest, '\n', 0);
 		size_t n = lf < 0 ? rest.n : (size_t)lf;
@@ -131,6 +134,7 @@ static void put_log(struct ff_buf *out, const struct ff_json_node *event, unsign
 		ff_screen_quote(out, ff_str_n(rest.p, n), 0, width - 8);
 		rest = ff_str_skip(rest, lf < 0 ? rest.n : n + 1);
 	}
+	ff_buf_finish(&whole);
 	const char *label = "FIELDS";
 	const struct ff_json_node *v = ff_json_first(ff_json_get(event, "fields"));
 	for (; v; v = ff_json_next(v)) {
@@ -174,7 +178,7 @@ static int put_page(struct ff_buf *out, const char *id, const struct ff_buf *fau
 	struct ff_err err = {0};
 	struct ff_pages pages = {0};
 	struct ff_buf entries = {0};
-	struct ff_json *doc = ff_json_parse(ff_buf_str(fault), &err);
+	struct ff_json *doc = ff_json_parse_text(ff_buf_str(fault), &err);
 	if (!doc) {
 		return client_fail(CLIENT_INTERNAL, err.text, NULL);
 	}
@@ -193,7 +197,7 @@ static int print_event(const struct explain *e, const struct ff_buf *item)
 {
 	struct ff_err err = {0};
 	struct ff_buf out = {0}, fault = {0};
-	struct ff_json *doc = ff_json_parse(ff_buf_str(item), &err);
+	struct ff_json *doc = ff_json_parse_text(ff_buf_str(item), &err);
 	if (!doc) {
 		return client_fail(CLIENT_INTERNAL, err.text, NULL);
 	}

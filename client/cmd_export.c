@@ -14,7 +14,7 @@ static bool take_next(struct ff_buf *page, char **ret)
 	while (from && page->p[from - 1] != '\n') {
 		from--;
 	}
-	struct ff_json *doc = ff_json_parse(ff_str_n(page->p + from, page->len - from), NULL);
+	struct ff_json *doc = ff_json_parse_text(ff_str_n(page->p + from, page->len - from), NULL);
 	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
 	const struct ff_json_node *next = ff_json_get(root, "next");
 	const char *cursor = ff_json_string(next);

@@ -280,7 +280,7 @@ static int ask_json(const struct why *w, const char *path)
 		rpc_answer_finish(&a);
 		return status;
 	}
-	struct ff_json *doc = ff_json_parse(ff_buf_str(&a.body), &err);
+	struct ff_json *doc = ff_json_parse_text(ff_buf_str(&a.body), &err);
 	if (!doc) {
 		status = client_failf(
 			CLIENT_INTERNAL, NULL, "the daemon's answer is no JSON: %s", err.text);

@@ -8,7 +8,7 @@
 void print_text(struct ff_buf *out, const char *text, size_t width)
 {
 	struct ff_buf raw = {0}, safe = {0};
-	ff_buf_addz(&raw, text);
+	ff_json_add_text(&raw, text);
 	for (size_t i = 0; i < raw.len; i++) {
 		raw.p[i] = raw.p[i] == '\t' ? ' ' : raw.p[i];
 	}

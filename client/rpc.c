@@ -94,7 +94,7 @@ static void set_target(CURL *c, const struct ff_addr *a, const char *path)
 /* What problem details say (RFC 9457), else the code alone. */
 static void read_problem(struct rpc_answer *a)
 {
-	struct ff_json *doc = ff_json_parse(ff_buf_str(&a->body), NULL);
+	struct ff_json *doc = ff_json_parse_text(ff_buf_str(&a->body), NULL);
 	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
 	const char *text = ff_json_string(ff_json_get(root, "detail"));
 	text = text ? text : ff_json_string(ff_json_get(root, "title"));
@@ -193,7 +193,7 @@ int rpc_get_json(const char *path, struct ff_json **ret)
 	if (status) {
 		return status;
 	}
-	*ret = ff_json_parse(ff_buf_str(&a.body), &err);
+	*ret = ff_json_parse_text(ff_buf_str(&a.body), &err);
 	if (!*ret) {
 		status = client_failf(CLIENT_INTERNAL, NULL, "the daemon's answer is no JSON: %s",
 				      err.text);

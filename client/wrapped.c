@@ -176,7 +176,7 @@ static void end_entry(struct wrapped *w, struct ff_buf *out)
 static void take_journal(struct wrapped *w, struct ff_str line, struct ff_buf *out)
 {
 	static const char *const keys[] = {"__REALTIME_TIMESTAMP", "_HOSTNAME", "_TRANSPORT"};
-	struct ff_json *doc = ff_json_parse(line, NULL);
+	struct ff_json *doc = ff_json_parse_text(line, NULL);
 	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
 	for (size_t i = 0; root && i < sizeof keys / sizeof *keys; i++) {
 		const char *value = ff_json_string(ff_json_get(root, keys[i]));
@@ -252,7 +252,7 @@ void wrapped_close(struct wrapped *w, struct ff_buf *out)
  * torch-elastic-errors). */
 bool wrapped_error_record(struct ff_str text, struct ff_buf *out)
 {
-	struct ff_json *doc = ff_json_parse(text, NULL);
+	struct ff_json *doc = ff_json_parse_text(text, NULL);
 	const struct ff_json_node *m = doc ? ff_json_get(ff_json_root(doc), "message") : NULL;
 	const char *stack = ff_json_string(
 		ff_json_get(ff_json_get(m, "extraInfo"), "py_callstack"));
@@ -260,7 +260,7 @@ bool wrapped_error_record(struct ff_str text, struct ff_buf *out)
 		ff_json_string(ff_json_get(m, "message"));
 	const char *use = stack && *stack ? stack : said;
 	if (use) {
-		ff_buf_addz(out, use);
+		ff_json_add_text(out, use);
 		ff_buf_addc(out, '\n');
 	}
 	ff_json_destroy(doc);

@@ -218,6 +218,8 @@ struct check {
 	const char *fault; /* what is wrong at `at` */
 	unsigned depth;
 	uint64_t object; /* bit per depth: an object, else an array */
+	bool nul;        /* \u0000 may stand in strings */
+	size_t nnul;     /* that did */
 };
 
 static bool fail(struct check *c, const char *what)
@@ -275,9 +277,10 @@ static bool check_escape(struct check *c)
 	if (v < 0) {
 		return fail(c, "bad escape in a string");
 	}
-	if (v == 0) {
+	if (v == 0 && !c->nul) {
 		return fail(c, "NUL in a string");
 	}
+	c->nnul += v == 0;
 	c->at += 5;
 	if (v < 0xd800 || v > 0xdfff) {
 		return true;
@@ -488,13 +491,24 @@ static void set_fault(struct ff_err *err, struct ff_str text, size_t at, const c
 	ff_err_set(err, FF_EJSON, "line %zu, column %zu: %s", line, at - begin + 1, what);
 }
 
-struct ff_json *ff_json_parse(struct ff_str text, struct ff_err *err)
+#define NUL "\xc0\x80" /* never UTF-8, and no NUL for C */
+
+/* The checked text with each escaped NUL as NUL. Backslashes stand in strings alone. */
+static void hide_nul(struct ff_str text, struct ff_buf *out)
 {
-	struct check c = {.s = text};
-	if (!check_document(&c)) {
-		set_fault(err, text, c.at, c.fault);
-		return NULL;
+	while (text.n) {
+		ptrdiff_t at = ff_str_chr(text, '\\', 0);
+		size_t n = at < 0 ? text.n : (size_t)at;
+		ff_buf_add(out, text.p, n);
+		text = ff_str_skip(text, n);
+		bool nul = ff_str_starts(text, FF_STR("\\u0000"));
+		ff_buf_add(out, nul ? NUL : text.p, text.n ? 2 : 0);
+		text = ff_str_skip(text, nul ? 6 : text.n ? 2 : 0);
 	}
+}
+
+static struct ff_json *parse_checked(struct ff_str text, struct ff_err *err)
+{
 	const char *end = NULL;
 	cJSON *root = cJSON_ParseWithLengthOpts(text.p, text.n, &end, 0);
 	if (!root) {
@@ -503,6 +517,44 @@ struct ff_json *ff_json_parse(struct ff_str text, struct ff_err *err)
 		return NULL;
 	}
 	return (struct ff_json *)root;
+}
+
+static struct ff_json *parse(struct ff_str text, bool nul, struct ff_err *err)
+{
+	struct check c = {.s = text, .nul = nul};
+	if (!check_document(&c)) {
+		set_fault(err, text, c.at, c.fault);
+		return NULL;
+	}
+	if (!c.nnul) {
+		return parse_checked(text, err);
+	}
+	struct ff_buf b = {0};
+	hide_nul(text, &b);
+	struct ff_json *doc = parse_checked(ff_buf_str(&b), err);
+	ff_buf_finish(&b);
+	return doc;
+}
+
+struct ff_json *ff_json_parse(struct ff_str text, struct ff_err *err)
+{
+	return parse(text, false, err);
+}
+
+struct ff_json *ff_json_parse_text(struct ff_str text, struct ff_err *err)
+{
+	return parse(text, true, err);
+}
+
+void ff_json_add_text(struct ff_buf *out, const char *z)
+{
+	struct ff_str s = ff_str_z(z);
+	for (ptrdiff_t at; (at = ff_str_find(s, FF_STR(NUL), 0)) >= 0;) {
+		ff_buf_add(out, s.p, (size_t)at);
+		ff_buf_addc(out, '\0');
+		s = ff_str_skip(s, (size_t)at + 2);
+	}
+	ff_buf_adds(out, s);
 }
 
 void ff_json_destroy(struct ff_json *doc)
@@ -619,7 +671,10 @@ static void render(struct ff_jw *w, const struct ff_json_node *v)
 		}
 		ff_jw_close(w, object ? '}' : ']');
 	} else if (ff_json_string(v)) {
-		ff_jw_strz(w, ff_json_string(v));
+		struct ff_buf text = {0};
+		ff_json_add_text(&text, ff_json_string(v));
+		ff_jw_str(w, ff_buf_str(&text));
+		ff_buf_finish(&text);
 	} else if (ff_json_bool(v, &b)) {
 		ff_jw_bool(w, b);
 	} else if (v && cJSON_IsNumber(node(v))) {

@@ -43,6 +43,11 @@ struct ff_json_node; /* a value in it, borrowed from the document (is a cJSON) *
 /* Parses one whole value of at most FF_JSON_DEPTH levels; trailing blanks are allowed.
  * Returns NULL with err (line and column) on a fault. */
 struct ff_json *ff_json_parse(struct ff_str text, struct ff_err *err);
+/* The same for what quotes logs: \u0000 may stand in a string, and the bytes C0 80 (which no UTF-8
+ * has) stand for it until ff_json_add_text or ff_json_render. ff_json_parse refuses it. */
+struct ff_json *ff_json_parse_text(struct ff_str text, struct ff_err *err);
+/* A string of such a document, with its NULs. */
+void ff_json_add_text(struct ff_buf *out, const char *z);
 void ff_json_destroy(struct ff_json *doc);
 const struct ff_json_node *ff_json_root(const struct ff_json *doc);
 bool ff_json_is_object(const struct ff_json_node *v);

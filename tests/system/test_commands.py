@@ -3,12 +3,13 @@
 import hashlib
 import json
 import pathlib
+import socket
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from support import replay, trial  # noqa: E402
+from support import poll, replay, trial  # noqa: E402
 from support.replay import Feed  # noqa: E402
 
 
@@ -176,6 +177,41 @@ def test_hostile_event(t):
     daemon.stop()
 
 
+def test_nul_in_text(t):
+    """A NUL that a log holds is in every answer as \\u0000, and on no screen."""
+    nul = "CUDA out of memory. Tried to allocate 2.00 GiB \0 of \0\0"
+    objects = [{"event": "job-start", "job": "nul", "world_size": 2, "launcher": "torchrun"},
+               {"job": "nul", "rank": 0, "message": f"step 1\0\ntorch.OutOfMemoryError: {nul}"},
+               {"job": "nul", "rank": 1, "message": "RuntimeError: \0[..] Connection closed by peer [10.0.0.7]:1\0"},
+               {"event": "job-end", "job": "nul", "exit_code": 1, "state": "FAILED"}]
+    lines = b"".join(json.dumps(x).encode() + b"\n" for x in objects)
+    offline = t.run("analyze", "--json", "-", input=lines).stdout
+    daemon = t.start()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(daemon.ingest))
+        s.sendall(lines)
+    poll.until(lambda: "the job's end", lambda: b'"ended"' in t.run("jobs", "--json", env=daemon.env).stdout)
+    t.same(json.loads(offline)["initiating"], t.json("why", "nul", "--json", env=daemon.env)["initiating"], "the same live")
+    asked = {"text": (["why", "nul", "--json"], ["events", "nul", "--json"], ["explain", "first", "--job", "nul", "--json"],
+                      ["logs", "nul", "--json"], ["logs", "nul", "--around", "first", "--json"], ["timeline", "nul", "--json"],
+                      ["export", "nul"]),
+             "all": (["ranks", "nul", "--json"], ["jobs", "--json"], ["status", "--json"])}
+    for words in asked["text"] + asked["all"]:
+        out = t.run(*words, env=daemon.env).stdout
+        for x in out.splitlines() if words[0] == "export" else [out]:
+            json.loads(x)
+        t.check(words in asked["all"] or b"GiB \\u0000 of \\u0000\\u0000" in out, f"{words}: {out!r}")
+    for words in (["why", "nul"], ["why", "nul", "--not", 1], ["events", "nul"], ["explain", "first", "--job", "nul"], ["ranks", "nul"],
+                  ["timeline", "nul"], ["logs", "nul"], ["report", "nul"], ["jobs"], ["status"]):
+        out = t.run(*words, env=daemon.env).stdout.decode()
+        t.check(all(c.isprintable() for c in out.replace("\n", "")), f"{words}: {out!r}")
+    t.check(b"exclude=" in t.run("why", "nul", "--action", env=daemon.env, status=None).stdout, "--action")
+    t.run("why", "nul", "--json", "--exit-status", env=daemon.env, status=(10,))
+    out = t.run("explain", "first", "--job", "nul", env=daemon.env).stdout
+    t.check(b"GiB \\x00 of \\x00\\x00" in out, f"{out!r}")
+    daemon.stop()
+
+
 def write(t, name, text):
     path = t.folder / name
     path.write_text(text + "\n")
@@ -289,4 +325,5 @@ def test_bad_words(t):
 
 if __name__ == "__main__":
     trial.main(__doc__, test_tables_of_a_job, test_lines_and_bytes, test_pages, test_explain_a_fault, test_explain_an_event, test_hostile_event,
+               test_nul_in_text,
                test_catalog_list_and_search, test_catalog_check, test_own_signatures, test_help, test_bad_words)

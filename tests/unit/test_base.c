@@ -848,6 +848,48 @@ START_TEST(test_json_parse)
 }
 END_TEST
 
+/* What quotes logs may hold NUL: it is kept, and nothing else is let through. */
+static const struct {
+	struct ff_str in;
+	const char *out; /* rendered; NULL: refused */
+	struct ff_str text; /* of a string */
+} nul_rows[] = {
+	{FF_STR("\"a\\u0000b\""), "\"a\\u0000b\"", FF_STR("a\0b")},
+	{FF_STR("\"\\u0000\""), "\"\\u0000\"", FF_STR("\0")},
+	{FF_STR("\"\\u0000\\u0000\\\\\""), "\"\\u0000\\u0000\\\\\"", FF_STR("\0\0\\")},
+	{FF_STR("\"\\\\u0000\""), "\"\\\\u0000\"", FF_STR("\\u0000")},
+	{FF_STR("\"\\\\\\u0000\""), "\"\\\\\\u0000\"", FF_STR("\\\0")},
+	{FF_STR("\"\\u00000\\u0001\""), "\"\\u00000\\u0001\"", FF_STR("\0" "0\x01")},
+	{FF_STR("\"none\""), "\"none\"", FF_STR("none")},
+	{FF_STR("{\"a\":[\"\\u0000\",{\"b\":\"x\\u0000\"}]}"),
+		"{\"a\":[\"\\u0000\",{\"b\":\"x\\u0000\"}]}", FF_STR("")},
+	{FF_STR("\"\\u000\""), NULL, FF_STR("")},
+	{FF_STR("\"\\u0000"), NULL, FF_STR("")},
+	{FF_STR("\"a\0b\""), NULL, FF_STR("")},
+};
+
+START_TEST(test_json_nul)
+{
+	struct ff_str in = nul_rows[_i].in;
+	struct ff_buf b = {0}, text = {0};
+	char *exact = ff_xmemdup(in.p, in.n);
+	struct ff_json *doc = ff_json_parse_text(ff_str_n(exact, in.n), NULL);
+	ck_assert_int_eq(doc != NULL, nul_rows[_i].out != NULL);
+	if (doc) {
+		ff_json_render(ff_json_root(doc), &b);
+		ck_assert_str_eq(b.p, nul_rows[_i].out);
+	}
+	if (doc && ff_json_string(ff_json_root(doc))) {
+		ff_json_add_text(&text, ff_json_string(ff_json_root(doc)));
+		ck_assert(ff_str_eq(ff_buf_str(&text), nul_rows[_i].text));
+	}
+	ff_json_destroy(doc);
+	ff_buf_finish(&b);
+	ff_buf_finish(&text);
+	free(exact);
+}
+END_TEST
+
 START_TEST(test_json_depth)
 {
 	for (size_t depth = FF_JSON_DEPTH - 1; depth <= FF_JSON_DEPTH + 1; depth++) {
@@ -988,6 +1030,7 @@ int main(void)
 	LOOP(tc, test_jw_str, string_rows);
 	tcase_add_test(tc, test_jw_str_is_json);
 	LOOP(tc, test_json_parse, parse_rows);
+	LOOP(tc, test_json_nul, nul_rows);
 	tcase_add_test(tc, test_json_depth);
 	tcase_add_test(tc, test_json_error_place);
 	tcase_add_test(tc, test_json_get);
