@@ -33,6 +33,66 @@ static size_t count_exits(const struct look *k)
 	return n;
 }
 
+/* Is this a word about a node of this job that is gone, by who runs the job? A controller's log
+ * tells of all the cluster's nodes. */
+static bool is_lost_node(const struct look *k, const struct ff_sighting *s)
+{
+	static const char *const lost[] = {"node-fail", "node-lost", NULL};
+	if (!s->sig || strcmp(s->sig->category, "scheduler") || !is_one_of(s->ev->fault, lost)) {
+		return false;
+	}
+	bool ours = !s->stream || s->stream->origin.kind != FF_STREAM_SCHEDULER;
+	for (size_t i = 0; i < k->t->nranks && !ours; i++) {
+		const char *node = k->t->ranks[i].node;
+		ours = node && ff_str_eqz(ff_event_field(s->ev, FF_F_node), node);
+	}
+	return ours;
+}
+
+static bool is_after(const struct look *k, const struct ff_stream *stream,
+	const struct ff_moment *m, const struct ff_sighting *s)
+{
+	if (!m->set) {
+		return false;
+	}
+	if (stream == s->stream) {
+		return m->offset > s->ev->offset;
+	}
+	return ff_when_order(ff_timeline_lane_when(k->t, stream, m), s->when) == FF_AFTER;
+}
+
+/* Somebody made a step after this, or went on to speak for longer than an end takes. */
+static bool went_on(const struct look *k, const struct ff_sighting *s)
+{
+	ff_usec d;
+	for (size_t i = 0; i < k->t->nstreams; i++) {
+		const struct ff_stream *stream = k->t->streams[i];
+		for (size_t j = 0; j < stream->nlanes; j++) {
+			if (is_after(k, stream, &stream->lanes[j]->progress, s)) {
+				return true;
+			}
+		}
+	}
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		if (ff_when_diff(k->t->ranks[i].last_line, s->when, &d) && d > GRACE) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A node went away and nobody came to an end or went on: mpirun may leave with 0 all the same
+ * (SOURCES.md prte-lost). */
+static bool was_lost(const struct look *k)
+{
+	for (size_t i = 0; i < k->nhosts; i++) {
+		if (is_lost_node(k, k->hosts[i]) && !any_success(k) && !went_on(k, k->hosts[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool ff_rule_clean(struct look *k, struct ff_finding *f)
 {
 	bool told = ff_facts_control(k->t->facts, "job@end") != NULL;
@@ -46,6 +106,9 @@ bool ff_rule_clean(struct look *k, struct ff_finding *f)
 	}
 	if (faults && !any_success(k) && (!ff_look_progressed(k) || count_exits(k))) {
 		return false; /* an exit status of 0 proves nothing where no step was done */
+	}
+	if (was_lost(k)) {
+		return false;
 	}
 	f->kind = FF_VERDICT_CLEAN;
 	f->confidence = told && !faults ? FF_CERTAIN : FF_LIKELY;

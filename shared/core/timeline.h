@@ -133,6 +133,9 @@ struct ff_lane_ref {
 };
 /* All of them, by stream and lane; the caller frees the array. */
 struct ff_lane_ref *ff_timeline_lanes(const struct ff_timeline *t, size_t *ret_n);
+/* When a lane made its progress or success. */
+struct ff_when ff_timeline_lane_when(
+	const struct ff_timeline *t, const struct ff_stream *s, const struct ff_moment *m);
 /* Which of two came first: by offset within a stream, else by comparable time, else can't tell. */
 enum ff_order ff_timeline_order(const struct ff_sighting *a, const struct ff_sighting *b);
 

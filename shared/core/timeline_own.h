@@ -95,9 +95,6 @@ void ff_timeline_resolve_records(struct ff_timeline *t);
 /* ---- timeline_weigh.c */
 
 void ff_timeline_weigh(struct ff_timeline *t);
-/* When a lane made its progress or success. */
-struct ff_when ff_timeline_lane_when(
-	const struct ff_timeline *t, const struct ff_stream *s, const struct ff_moment *m);
 /* *a becomes the later of the two; what can't be compared changes nothing. */
 void ff_when_later(struct ff_when *a, struct ff_when b);
 /* Told that it did not end well: then what follows the success marker is the failure. */

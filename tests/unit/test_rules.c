@@ -705,6 +705,81 @@ START_TEST(an_attempt_that_only_follows_gives_way_to_the_first)
 }
 END_TEST
 
+/* Whoever runs the job says that a node is gone, and that the job ended well: mpirun does so. It
+ * is clean only where somebody came to the end or went on. Ranks 2 and 3 are node-b's. */
+#define STEP(stream, ms) \
+	{ \
+		stream, ms, NULL, NULL, NULL, FF_TAG_NONE, 0, 0 \
+	}
+#define DONE(stream, ms) \
+	{ \
+		stream, ms, NULL, NULL, NULL, FF_TAG_NONE, 0, RECOVERED \
+	}
+#define LOST(stream, ms, node) E(stream, ms, "node-fail", "lost communication", "node=" node)
+
+static const struct {
+	const char *what, *exit_code;
+	struct world_event events[EVENTS]; /* without a signature: a step, or a success marker */
+	enum ff_verdict_kind kind;
+	const char *node;
+} lost_nodes[] = {
+	{"the launcher lost a node, then silence", "0",
+		{STEP("0", 1000), STEP("2", 1000), LOST("mixed", 1500, "node-b")}, FF_VERDICT_NODE,
+		"node-b"},
+	{"and nobody ever printed a step", "0", {LOST("mixed", 1500, "node-b")}, FF_VERDICT_NODE,
+		"node-b"},
+	{"an agent says so", "0",
+		{STEP("0", 1000), STEP("2", 1000), LOST("a.agent", 1500, "node-b")},
+		FF_VERDICT_NODE, "node-b"},
+	{"the controller says so of a node of the job", "0",
+		{STEP("0", 1000), STEP("2", 1000), LOST("sched", 1500, "node-b")}, FF_VERDICT_NODE,
+		"node-b"},
+	{"the controller says so of another job's node", "0",
+		{STEP("0", 1000), STEP("2", 1000), LOST("sched", 1500, "node-x")}, FF_VERDICT_CLEAN,
+		NULL},
+	{"steps went on after it", "0",
+		{STEP("2", 1000), LOST("mixed", 1500, "node-b"), STEP("0", 4000)}, FF_VERDICT_CLEAN,
+		NULL},
+	{"the launcher lost it when the work was done", "0",
+		{STEP("2", 1000), DONE("0", 1200), LOST("mixed", 1500, "node-b")}, FF_VERDICT_CLEAN,
+		NULL},
+	{"the work was done without it", "0",
+		{STEP("2", 1000), LOST("mixed", 1500, "node-b"), DONE("0", 90000)},
+		FF_VERDICT_CLEAN, NULL},
+	{"no node was lost", "0", {STEP("0", 1000), STEP("2", 1000)}, FF_VERDICT_CLEAN, NULL},
+	{"it did not end well anyhow", "1",
+		{STEP("0", 1000), LOST("mixed", 1500, "node-b")}, FF_VERDICT_NODE, "node-b"},
+};
+
+START_TEST(a_lost_node_is_not_clean)
+{
+	struct world w;
+	bool fine = !strcmp(lost_nodes[_i].exit_code, "0");
+	world_init(&w, 4, "mpirun");
+	world_streams(&w, two_nodes, N(two_nodes));
+	for (size_t i = 0; i < EVENTS && lost_nodes[_i].events[i].stream; i++) {
+		const struct world_event *e = &lost_nodes[_i].events[i];
+		if (e->signature) {
+			world_event(&w, e);
+		} else {
+			world_progress(&w, e->stream, e->ms, e->flags & RECOVERED);
+		}
+	}
+	world_tell(&w, "job@end", "exit_code", lost_nodes[_i].exit_code);
+	world_tell(&w, "job@end", "state", fine ? "COMPLETED" : "FAILED");
+	struct ff_verdict *v = world_judge(&w, 0);
+	ck_assert_msg(v->kind == lost_nodes[_i].kind, "%s: kind %d", lost_nodes[_i].what,
+		(int)v->kind);
+	ck_assert_msg(!lost_nodes[_i].node == !v->node, "%s", lost_nodes[_i].what);
+	if (v->node) {
+		ck_assert_str_eq(v->node, lost_nodes[_i].node);
+		ck_assert_int_ne(v->confidence, fine ? FF_NO_CONFIDENCE : FF_CERTAIN);
+	}
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
 START_TEST(a_run_that_ended_well_after_a_restart_is_clean)
 {
 	static const struct world_event rows[] = {
@@ -733,6 +808,7 @@ int main(void)
 	tcase_add_loop_test(tc, more_lines_never_turn_a_certain_rank_into_another, 0, N(cases));
 	tcase_add_test(tc, the_last_failed_attempt_is_judged_and_all_are_listed);
 	tcase_add_test(tc, an_attempt_that_only_follows_gives_way_to_the_first);
+	tcase_add_loop_test(tc, a_lost_node_is_not_clean, 0, N(lost_nodes));
 	tcase_add_test(tc, a_run_that_ended_well_after_a_restart_is_clean);
 	suite_add_tcase(s, tc);
 	SRunner *r = srunner_create(s);

@@ -54,12 +54,13 @@ struct world {
 };
 
 /* clang-format off */
-#define ENTRY(id, role, domain, kind, literal) \
-	"{\"id\":\"" id "\",\"title\":\"Title of " id "\",\"category\":\"test\"," \
+#define ENTRY_IN(category, id, role, domain, kind, literal) \
+	"{\"id\":\"" id "\",\"title\":\"Title of " id "\",\"category\":\"" category "\"," \
 	"\"role\":\"" role "\",\"domain\":\"" domain "\"," kind \
 	"\"match\":[{\"literal\":\"" literal "\",\"pattern\":\"" literal "\"}]," \
 	"\"cause\":\"Cause of " id "\",\"fix\":[\"Fix\"]," \
 	"\"verify\":[{\"run\":\"true\",\"expect\":\"nothing\"}]}"
+#define ENTRY(id, role, domain, kind, literal) ENTRY_IN("test", id, role, domain, kind, literal)
 #define FAULT_ENTRY(id, role, domain) ENTRY(id, role, domain, "", "lit " id)
 #define EXIT_ENTRY(id) ENTRY(id, "context", "framework", "\"kind\":\"exit\",", "lit " id)
 #define FACT_ENTRY(id) ENTRY(id, "context", "framework", "\"kind\":\"fact\",", "lit " id)
@@ -73,6 +74,7 @@ static const char world_catalog[] = "["
 	FAULT_ENTRY("host-oom-kill", "primary", "system") ","
 	FAULT_ENTRY("ecc-uncorrectable", "primary", "hardware") ","
 	FAULT_ENTRY("node-lost", "primary", "hardware") ","
+	ENTRY_IN("scheduler", "node-fail", "primary", "hardware", "", "lit node-fail") ","
 	FAULT_ENTRY("gloo-peer-closed", "secondary", "network") ","
 	FAULT_ENTRY("straggler-hang", "secondary", "network") ","
 	FAULT_ENTRY("stale-rendezvous", "secondary", "network") ","
