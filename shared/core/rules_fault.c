@@ -116,6 +116,55 @@ bool ff_rule_common(struct look *k, struct ff_finding *f)
 	return true;
 }
 
+/* ---- what Ray left out */
+
+/* Of lines that look alike Ray prints the first, and seconds later the last with a number
+ * (SOURCES.md ray-logs): who printed the others is unknown. */
+static int64_t left_out(const struct group *g)
+{
+	int64_t most = 0;
+	for (size_t i = 0; i < g->n; i++) {
+		int64_t n = ff_event_int(g->own[i]->ev, FF_F_repeats, 0);
+		most = n > most ? n : most;
+	}
+	return most >= (int64_t)g->n ? most : 0;
+}
+
+/* May a rank that shows nothing else have the same fault among what was left out? */
+static bool may_be_others(const struct look *k, const struct group *g)
+{
+	for (size_t i = 0; left_out(g) && i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (!st->own && !st->report && !st->torn && !st->closed && !st->line->succeeded) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool find_left_out(const struct look *k, const struct group *g, struct ff_finding *f)
+{
+	if (!may_be_others(k, g)) {
+		return false;
+	}
+	ff_finding_group(k, f, g);
+	f->kind = FF_VERDICT_UNDETERMINED;
+	f->confidence = FF_NO_CONFIDENCE;
+	f->candidates = f->ranks;
+	f->ncandidates = f->nranks;
+	f->nranks = 0;
+	f->text = ff_arena_fmt(arena_of(k),
+		"%s %s shows a fault of its own, and Ray left out %lld lines like it, of nobody "
+		"knows whom",
+		g->n > 1 ? "each of ranks" : "rank",
+		ff_look_ranks_text(k, f->candidates, f->ncandidates), (long long)left_out(g));
+	ff_finding_need(k, f,
+		"RAY_DEDUP_LOGS=0, or the workers' own files, would tell whose lines Ray left out");
+	return true;
+}
+
+/* ---- a part of the ranks */
+
 static const char *node_of_group(const struct look *k, const struct group *g)
 {
 	const char *node = NULL;
@@ -135,7 +184,7 @@ bool ff_rule_on_a_node(struct look *k, struct ff_finding *f)
 	bool by_content;
 	const struct group *g = leading_group(k, &by_content);
 	const char *node = g ? node_of_group(k, g) : NULL;
-	if (!node || g->n < 2 || signal_beats(k)) {
+	if (!node || g->n < 2 || signal_beats(k) || may_be_others(k, g)) {
 		return false;
 	}
 	size_t here = 0, elsewhere = 0;
@@ -161,7 +210,7 @@ bool ff_rule_on_some(struct look *k, struct ff_finding *f)
 {
 	bool by_content;
 	const struct group *g = leading_group(k, &by_content);
-	if (!g || g->n < 2 || signal_beats(k)) {
+	if (!g || g->n < 2 || signal_beats(k) || may_be_others(k, g)) {
 		return false;
 	}
 	ff_finding_group(k, f, g);
@@ -200,6 +249,7 @@ static const struct ff_sighting *claim_loose(const struct look *k, int32_t *ret_
 	size_t alone = 0;
 	for (size_t i = 0; i < k->nloose; i++) {
 		if (k->loose[i]->ev->count > 1 ||
+			ff_event_int(k->loose[i]->ev, FF_F_repeats, 0) > 0 ||
 			k->loose[i]->ev->fingerprint != k->loose[0]->ev->fingerprint) {
 			return NULL;
 		}
@@ -307,6 +357,9 @@ bool ff_rule_own(struct look *k, struct ff_finding *f)
 	if (!k->ngroups) {
 		return find_loose(k, f);
 	}
+	if (g && !signal_beats(k) && find_left_out(k, g, f)) {
+		return true;
+	}
 	if (!g || g->n != 1 || signal_beats(k)) {
 		return false;
 	}
@@ -319,7 +372,7 @@ bool ff_rule_own(struct look *k, struct ff_finding *f)
 	}
 	ff_finding_group(k, f, g);
 	bool sure = k->t->world_told && !by_content && !k->nloose && !g->first->ev->quoted &&
-		all_explained(k, g->first);
+		!left_out(g) && all_explained(k, g->first);
 	f->confidence = sure ? FF_CERTAIN : FF_LIKELY;
 	if (is_vague(g->first) && nobody_reports(k) && k->ngroups > 1) {
 		f->confidence = FF_POSSIBLE;
@@ -375,7 +428,7 @@ static bool collect_leaders(const struct look *k, struct ff_finding *f, size_t *
 		if (!group_leads(k, g)) {
 			continue;
 		}
-		if (is_vague(g->first)) {
+		if (is_vague(g->first) || may_be_others(k, g)) {
 			return false;
 		}
 		++*ret_groups;
