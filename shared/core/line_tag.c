@@ -79,6 +79,7 @@ struct prefix {
 	size_t tail; /* bytes that come off the end with it */
 	struct ff_tag tag;
 	struct ff_str stamp;
+	int64_t pid;     /* of a tag that is a rank as well; 0: none */
 	int64_t repeats; /* lines like it that were left out */
 	bool launcher;   /* numbers what a launcher started */
 };
@@ -428,6 +429,19 @@ static size_t repeated_tail(struct ff_str s, int64_t *ret_n)
 	return s.n - (colour ? from - 1 : (size_t)word);
 }
 
+/* A name that ends in "rank=2 ", as vLLM's workers have (SOURCES.md ray-logs). */
+static bool ends_in_rank(struct ff_str name, int64_t *ret)
+{
+	size_t n = 0;
+	while (n + 1 < name.n && is_digit(name.p[name.n - 2 - n])) {
+		n++;
+	}
+	size_t word = name.n - 1 - n; /* where the digits begin */
+	return n && n <= DIGITS_MAX && name.p[name.n - 1] == ' ' && word >= 6 &&
+		ff_str_starts(ff_str_skip(name, word - 6), FF_STR(" rank=")) &&
+		ff_str_digits(ff_str_skip(name, word), ret) == n;
+}
+
 /* (name pid=7) or (name pid=7, ip=10.0.0.5) of Ray and vLLM; the name may hold parentheses and
  * blanks. Colours stand around it also in files (SOURCES.md ray-logs). */
 static bool pid_prefix(struct ff_str s, size_t i, struct prefix *ret)
@@ -467,7 +481,13 @@ static bool pid_prefix(struct ff_str s, size_t i, struct prefix *ret)
 		return false;
 	}
 	j += j < s.n;
+	int64_t rank;
+	bool ranked = ends_in_rank(ff_str_n(name.p, (size_t)found), &rank);
 	*ret = (struct prefix){.len = j, .tag = {FF_TAG_PID, pid}};
+	if (ranked) {
+		ret->tag = (struct ff_tag){FF_TAG_GLOBAL, rank};
+		ret->pid = pid;
+	}
 	ret->tail = repeated_tail(ff_str_skip(s, j), &ret->repeats);
 	return true;
 }
@@ -930,6 +950,10 @@ void ff_line_entry(struct ff_str line, struct ff_entry *ret)
 			p.tag.value = (int64_t)(((uint64_t)e.tag.value * 0x9e3779b97f4a7c15ull +
 							(uint64_t)p.tag.value) &
 				INT64_MAX);
+		}
+		if (p.pid && e.tag.kind == FF_TAG_PID) {
+			/* an engine's rank inside another program's process: not the job's */
+			p.tag = (struct ff_tag){FF_TAG_PID, p.pid};
 		}
 		e.text = ff_str_skip(e.text, p.len);
 		e.text.n -= p.tail < e.text.n ? p.tail : e.text.n;
