@@ -603,6 +603,41 @@ static void action_of_node(struct maker *m, enum ff_confidence c)
 	v->action.nodes = nodes;
 }
 
+/* A GPU that a stranger's process holds memory of: not one of the job's ranks there, which is known
+ * only if all their pids are. Within containers pids have other numbers, so it is possible at most.
+ */
+static bool is_dirty(const struct maker *m)
+{
+	const struct ff_sighting *s = m->f.cause;
+	int64_t other = s ? ff_event_int(s->ev, FF_F_other_pid, 0) : 0;
+	const struct ff_verdict *v = m->v;
+	if (other <= 0 || v->ninitiating != 1 || !v->initiating[0].node) {
+		return false;
+	}
+	for (size_t i = 0; i < m->t->nranks; i++) {
+		const struct ff_rank_line *r = &m->t->ranks[i];
+		bool elsewhere = r->node && strcmp(r->node, v->initiating[0].node) != 0;
+		if (!elsewhere && (r->pid <= 0 || r->pid == other)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void action_of_dirty(struct maker *m)
+{
+	struct ff_verdict *v = m->v;
+	const struct ff_event *e = m->f.cause->ev;
+	const char *node = v->initiating[0].node;
+	const char **nodes = FF_ARENA_ARR(arena_of(m), const char *, 2);
+	nodes[0] = node;
+	set_action(v, FF_ACTION_EXCLUDE_NODE, true, FF_POSSIBLE,
+		ff_arena_fmt(arena_of(m),
+			"run it without %s: %lld, not of this job, holds its GPU", node,
+			(long long)ff_event_int(e, FF_F_other_pid, 0)));
+	v->action.nodes = nodes;
+}
+
 static void fill_action(struct maker *m)
 {
 	struct ff_verdict *v = m->v;
@@ -635,7 +670,13 @@ static void fill_action(struct maker *m)
 		return;
 	case FF_VERDICT_NODE: action_of_node(m, v->confidence); return;
 	case FF_VERDICT_COMMON:
-	case FF_VERDICT_RANK: action_by_fault(m, c); return;
+	case FF_VERDICT_RANK:
+		if (is_dirty(m)) {
+			action_of_dirty(m);
+		} else {
+			action_by_fault(m, c);
+		}
+		return;
 	}
 }
 
