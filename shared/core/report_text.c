@@ -113,8 +113,33 @@ static unsigned width_of(struct ff_str text)
 	return n;
 }
 
-/* Who, where and how sure. False: there was no room for where. */
-static bool put_who(struct screen *s)
+/* What the first line of `who` had no room for. */
+static void put_rest_of_who(struct screen *s, struct ff_str rest)
+{
+	rest = ff_str_trim(rest);
+	if (rest.n) {
+		ff_buf_addf(s->out, "  %s", s->style->color ? "\033[1m" : "");
+		(void)ff_report_put(s->out, rest, s->width - 2);
+		ff_buf_addz(s->out, s->style->color ? "\033[0m" : "");
+		end_line(s);
+	}
+}
+
+/* How many bytes of a sentence go on a line: up to its last colon or full stop, else any blank. */
+static size_t break_who(struct ff_str text, unsigned room)
+{
+	size_t n = ff_report_break(text, room);
+	for (size_t i = n; n < text.n && i > n / 4 + 1; i--) {
+		if (text.p[i - 1] == ' ' && (text.p[i - 2] == ':' || text.p[i - 2] == '.')) {
+			return i;
+		}
+	}
+	return n;
+}
+
+/* Who, where and how sure; in two lines if need be, unless candidates follow: a pager shows five
+ * lines. False: there was no room for where. */
+static bool put_who(struct screen *s, bool one_line)
 {
 	struct ff_buf who = {0}, where = {0}, sure = {0};
 	ff_report_who(s->v, &who);
@@ -124,8 +149,11 @@ static bool put_who(struct screen *s)
 	unsigned na = width_of(ff_buf_str(&who));
 	bool fits = na + nb + nc + 4 <= s->width;
 	nb = fits ? nb : 0;
+	unsigned room = s->width - nb - nc - 2;
+	struct ff_str text = ff_buf_str(&who);
+	size_t take = one_line ? text.n : break_who(text, room);
 	ff_buf_addz(s->out, s->style->color ? "\033[1m" : "");
-	na = ff_report_put(s->out, ff_buf_str(&who), s->width - nb - nc - 2);
+	na = ff_report_put(s->out, ff_str_trim(ff_str_n(text.p, take)), room);
 	ff_buf_addz(s->out, s->style->color ? "\033[0m" : "");
 	if (nb) {
 		unsigned column =
@@ -139,13 +167,15 @@ static bool put_who(struct screen *s)
 	ff_buf_addf(s->out, "%*s", (int)(s->width - na - nc), "");
 	(void)ff_report_put(s->out, ff_buf_str(&sure), nc);
 	end_line(s);
+	put_rest_of_who(s, ff_str_skip(text, take));
 	ff_buf_finish(&who);
 	ff_buf_finish(&where);
 	ff_buf_finish(&sure);
 	return fits;
 }
 
-static void put_reason(struct screen *s, bool with_where)
+/* In at most so many lines. */
+static void put_reason(struct screen *s, bool with_where, unsigned lines)
 {
 	struct ff_buf b = {0};
 	if (with_where) {
@@ -155,10 +185,13 @@ static void put_reason(struct screen *s, bool with_where)
 	if (s->v->nwhy && !ff_report_is_quiet(s->v)) {
 		ff_buf_addz(&b, s->v->why[0].text);
 	}
-	if (b.len) {
+	struct ff_str rest = ff_buf_str(&b);
+	for (; rest.n && lines; lines--) {
+		size_t take = lines == 1 ? rest.n : ff_report_break(rest, s->width - 2);
 		ff_buf_addz(s->out, "  ");
-		(void)ff_report_put(s->out, ff_buf_str(&b), s->width - 2);
+		(void)ff_report_put(s->out, ff_str_trim(ff_str_n(rest.p, take)), s->width - 2);
 		end_line(s);
+		rest = ff_str_trim(ff_str_skip(rest, take));
 	}
 	ff_buf_finish(&b);
 }
@@ -198,12 +231,13 @@ static void put_head(struct screen *s)
 	if (!s->style->brief) {
 		end_line(s);
 	}
-	bool where = put_who(s);
 	ff_report_candidates(s->v, &candidates);
+	unsigned from = s->left;
+	bool where = put_who(s, candidates.len > 0);
 	if (candidates.len) {
 		put_candidates(s, &candidates);
 	} else {
-		put_reason(s, !where);
+		put_reason(s, !where, 3 - (from - s->left));
 	}
 	put_do_now(s);
 	ff_buf_finish(&candidates);
@@ -306,12 +340,17 @@ static void put_catalogue(struct screen *s)
 
 /* ---- what was heard, and what not */
 
-/* As lines: what would settle it, then what is missing. */
+/* As lines: what would settle it, then what is missing (which is what would settle it, too). */
 static void list_missing(const struct screen *s, struct ff_buf *b)
 {
+	static const char none[] = "no output of ";
+	bool open = s->v->kind == FF_VERDICT_UNDETERMINED;
 	ff_report_settle(s->v, b);
 	for (size_t i = 0; s->v->missing[i] && i < MISSING; i++) {
-		ff_buf_addf(b, "%s\n", s->v->missing[i]);
+		const char *text = s->v->missing[i];
+		bool lacks = open && !strncmp(text, none, sizeof none - 1);
+		ff_buf_addf(b, "%s%s\n", lacks ? "the output of " : "",
+			lacks ? text + sizeof none - 1 : text);
 	}
 }
 
@@ -367,7 +406,9 @@ static void put_next(struct screen *s)
 	struct ff_buf b = {0};
 	end_line(s);
 	if (v->timeline.ask.offline) {
-		ff_buf_addz(&b, "next: analyze --report md PATH | analyze --json PATH");
+		ff_buf_addz(&b,
+			"next: analyze --report md PATH | analyze --ranks PATH | "
+			"analyze --timeline PATH");
 	} else {
 		ff_buf_addf(&b, "next: report %s | logs %s --around first", v->job, v->job);
 		for (size_t i = 0; i < v->nwhy_not; i++) {

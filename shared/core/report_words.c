@@ -197,7 +197,7 @@ static void add_common(const struct ff_verdict *v, struct ff_buf *b)
 {
 	size_t n = count_status(v, FF_STATUS_INITIATING);
 	bool every = !n || (n == v->nranks && v->timeline.roster_known);
-	const char *did = did_of(v);
+	const char *did = did_of(v), *self = every ? "itself" : "themselves";
 	if (every) {
 		ff_buf_addz(b, "EVERY RANK");
 	} else {
@@ -205,10 +205,12 @@ static void add_common(const struct ff_verdict *v, struct ff_buf *b)
 			v->world_size > 0 ? (size_t)v->world_size : v->nranks);
 	}
 	if (!did) {
-		ff_buf_addz(b, " failed by itself");
+		ff_buf_addf(b, " failed by %s", self);
 	}
 	add_did(v, !every, b);
-	ff_buf_addz(b, did ? " by itself: no rank and no node to blame" : "");
+	if (did) {
+		ff_buf_addf(b, " by %s: no rank and no node to blame", self);
+	}
 }
 
 static void add_undetermined(const struct ff_verdict *v, struct ff_buf *b)
@@ -391,7 +393,14 @@ static void add_tallies(struct tallies *t, const char *before, struct ff_buf *b)
 		qsort(t->v, t->n, sizeof *t->v, by_count);
 	}
 	for (size_t i = 0; i < t->n && i < 5; i++) {
-		ff_buf_addf(b, "%s%zu %s", i ? ", " : before, t->v[i].n, t->v[i].what);
+		ff_buf_addz(b, i ? ", " : before);
+		if (b->len) {
+			ff_buf_addf(b, "%zu ", t->v[i].n);
+		} else {
+			add_count(b, t->v[i].n, "rank");
+			ff_buf_addc(b, ' ');
+		}
+		ff_buf_addz(b, t->v[i].what);
 	}
 	if (t->n > 5) {
 		ff_buf_addz(b, ", ...");
@@ -559,7 +568,8 @@ void ff_report_verify(const struct ff_verdict *v, size_t number, struct ff_buf *
 {
 	const struct ff_sighting *s = ff_report_proof(v);
 	const char *run = v->verify[number].run, *node = node_of(v);
-	const char *job = is_plain(v->job) ? v->job : NULL;
+	/* Slurm's ids begin with a digit: the name of a folder or of a paste is none */
+	bool slurm = is_plain(v->job) && v->job[0] >= '0' && v->job[0] <= '9';
 	bool ssh = node && is_local(run) && !strchr(run, '\'');
 	if (ssh) {
 		ff_buf_addf(b, "ssh %s '", node);
@@ -573,8 +583,8 @@ void ff_report_verify(const struct ff_verdict *v, size_t number, struct ff_buf *
 		bool is_job = ff_str_eqz(word, "JOB") || ff_str_eqz(word, "$SLURM_JOB_ID");
 		if (node && ff_str_eqz(word, "NODE")) {
 			ff_buf_addz(b, node);
-		} else if (job && is_job) {
-			ff_buf_addz(b, job);
+		} else if (is_job) {
+			ff_buf_addz(b, slurm ? v->job : "JOB");
 		} else if (s && s->pid > 0 && v->ninitiating == 1 && ff_str_eqz(word, "PID")) {
 			ff_buf_addf(b, "%lld", (long long)s->pid);
 		} else {

@@ -448,7 +448,7 @@ def test_missing(t):
             (folder / name).write_bytes(data)
         return t.json("analyze", "--json", *options, folder)["missing"]
 
-    label = "no line carries a rank: relaunch with --label, or under firstfault run"
+    label = "no line carries a rank: relaunch with a label (srun --label, torchrun --tee 3), or one file a rank"
     t.check(label in missing({"train.log": TRACE % 0 + PEER}, "--world", 4), "no rank on any line")
     t.check(label not in missing({"train.log": b"[rank1]: " + PEER}, "--world", 4), "a rank on a line")
     said = missing({f"rank-{r}.log": PEER for r in (0, 1, 4, 7)})

@@ -132,10 +132,22 @@ def test_garbage(t):
         t.check(len(brief) <= PAGER + 1, f"--brief of garbage {k} (seed {t.seed}): {brief}")
 
 
+def check_head(t, name, text):
+    """Who and why are told to their ends, in what a pager shows; only a symptom may be cut, where two candidates follow."""
+    lines = text.splitlines()
+    end = next(i for i, line in enumerate(lines) if line.startswith("DO NOW"))
+    head = lines[2:end]
+    t.check(end <= PAGER, f"{name}: {end} lines before what to do")
+    if not any(line.startswith("  A  ") for line in head):
+        t.check(not any(".." in line for line in head), f"{name}: the head is cut: {head}")
+
+
 def test_every_case(t):
     n = 0
     for job in replay.cases():
-        check(t, job.name, screen(t, job.jsonl()))
+        text = screen(t, job.jsonl())
+        check(t, job.name, text)
+        check_head(t, job.name, text)
         n += 1
     t.check(n > 100, f"{n} cases")
 

@@ -86,7 +86,8 @@ START_TEST(screen_of_a_rank)
 		"\n"
 		"SEEN    4 of 4 ranks, all to their end; 5 streams, job end\n"
 		"\n"
-		"next: analyze --report md PATH | analyze --json PATH\n";
+		"next: analyze --report md PATH | analyze --ranks PATH | "
+		"analyze --timeline PATH\n";
 	struct world w;
 	struct ff_verdict *v = judged(&w, one_raises, N(one_raises));
 	char *text = text_of(v, &plain);
@@ -315,6 +316,7 @@ START_TEST(commands_are_filled_in)
 		{"hgx-7", "4711", "ping NODE; sinfo -n NODE", "ping hgx-7; sinfo -n hgx-7"},
 		{"hgx-7", "4711", "ls NODES", "ssh hgx-7 'ls NODES'"},
 		{"hgx-7", "4711", "sacct -j $SLURM_JOB_ID JOB", "sacct -j 4711 4711"},
+		{"hgx-7", "stdin", "sacct -j $SLURM_JOB_ID", "sacct -j JOB"},
 		{"$(reboot)", "a;b", "dmesg NODE JOB", "dmesg NODE JOB"},
 		{"-oProxyCommand=x", "-x", "dmesg NODE JOB", "dmesg NODE JOB"},
 		{NULL, "4711", "ls PATH PID", "ls PATH PID"},
