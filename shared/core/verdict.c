@@ -351,8 +351,9 @@ static void miss_streams(struct maker *m, const char ***list, size_t *n, size_t 
 		}
 	}
 	if (m->v->kind == FF_VERDICT_UNDETERMINED && has_no_ranks(m->t)) {
-		*FF_ARR_ADD(*list, *n, *cap) = "no line carries a rank: relaunch with a label "
-					       "(srun --label, torchrun --tee 3), or one file a rank";
+		*FF_ARR_ADD(*list, *n, *cap) =
+			"no line carries a rank: relaunch with a label "
+			"(srun --label, torchrun --tee 3), or one file a rank";
 	} else if (has_unlabelled(m->t)) {
 		*FF_ARR_ADD(*list, *n, *cap) = "faults without a rank: lines of several ranks are "
 					       "not told apart";
