@@ -237,17 +237,117 @@ static void found(const struct ff_scan *s, uint32_t state, size_t end, ff_scan_f
 	}
 }
 
-void ff_scan_run(const struct ff_scan *s, const char *p, size_t n, ff_scan_fn *fn, void *ud)
+/* A step of the automaton waits for the one before, so the bytes are cut at ends of lines, where
+ * every state is the root, into parts that are walked side by side. What a part finds is kept until
+ * those before it are told. */
+#define PARTS 4u
+#define BLOCK_LEAST 2048u   /* bytes for which it is worth it */
+#define BLOCK (32u * 1024u) /* bytes of all parts: they stay in the cache */
+#define FINDS_MOST 256u     /* of a part: the rest of one that is full is walked alone */
+
+struct find {
+	uint32_t state, end;
+};
+
+struct part {
+	size_t at, end;
+	uint32_t state; /* in front of `at` */
+	size_t nfinds;
+	struct find finds[FINDS_MOST];
+};
+
+static void cut_parts(const char *p, size_t from, size_t to, struct part *parts)
 {
-	assert(s->sealed && n <= UINT32_MAX);
+	size_t at = from;
+	for (size_t k = 0; k < PARTS; k++) {
+		size_t end = from + (to - from) / PARTS * (k + 1);
+		end = end > at ? end : at;
+		const char *lf = k + 1 < PARTS ? memchr(p + end, '\n', to - end) : NULL;
+		parts[k].at = at;
+		parts[k].end = at = lf ? (size_t)(lf - p) + 1 : to;
+		parts[k].state = 0;
+		parts[k].nfinds = 0;
+	}
+}
+
+/* Walks all parts as far as the shortest goes and none is full. */
+static void walk_together(const struct ff_scan *s, const char *p, struct part *parts)
+{
 	const uint32_t *next = s->next;
 	const uint8_t *class = s->class;
-	uint32_t state = 0;
-	for (size_t i = 0; i < n; i++) {
+	const unsigned char *text[PARTS];
+	uint32_t state[PARTS] = {0};
+	size_t n = SIZE_MAX, i = 0;
+	bool full = false;
+	for (size_t k = 0; k < PARTS; k++) {
+		size_t len = parts[k].end - parts[k].at;
+		text[k] = (const unsigned char *)p + parts[k].at;
+		n = len < n ? len : n;
+	}
+	for (; i < n && !full; i++) {
+		uint32_t any = 0;
+		for (size_t k = 0; k < PARTS; k++) {
+			state[k] = next[state[k] + class[text[k][i]]];
+			any |= state[k];
+		}
+		for (size_t k = 0; __builtin_expect(any & FOUND, 0) && k < PARTS; k++) {
+			if (!(state[k] & FOUND)) {
+				continue;
+			}
+			state[k] &= ~FOUND;
+			parts[k].finds[parts[k].nfinds++] =
+				(struct find){state[k], (uint32_t)(parts[k].at + i + 1)};
+			full = full || parts[k].nfinds == FINDS_MOST;
+		}
+	}
+	for (size_t k = 0; k < PARTS; k++) {
+		parts[k].at += i;
+		parts[k].state = state[k];
+	}
+}
+
+/* Walks a part to its end; tells what it finds. */
+static void walk(const struct ff_scan *s, const char *p, size_t from, size_t to, uint32_t state,
+	ff_scan_fn *fn, void *ud)
+{
+	const uint32_t *next = s->next;
+	const uint8_t *class = s->class;
+	for (size_t i = from; i < to; i++) {
 		state = next[state + class[(unsigned char)p[i]]];
 		if (__builtin_expect(state & FOUND, 0)) {
 			state &= ~FOUND;
 			found(s, state, i + 1, fn, ud);
 		}
 	}
+}
+
+/* Where a block that begins at `from` ends: behind a line, so that the next begins in the root. */
+static size_t block_end(const char *p, size_t from, size_t n)
+{
+	if (n - from <= BLOCK) {
+		return n;
+	}
+	const char *lf = memchr(p + from + BLOCK, '\n', n - from - BLOCK);
+	return lf ? (size_t)(lf - p) + 1 : n;
+}
+
+void ff_scan_run(const struct ff_scan *s, const char *p, size_t n, ff_scan_fn *fn, void *ud)
+{
+	assert(s->sealed && n <= UINT32_MAX);
+	struct part parts[PARTS];
+	size_t from = 0;
+	while (n - from >= BLOCK_LEAST) {
+		size_t to = block_end(p, from, n);
+		cut_parts(p, from, to, parts);
+		walk_together(s, p, parts);
+		for (size_t k = 0; k < PARTS; k++) {
+			const struct part *part = &parts[k];
+			for (size_t i = 0; i < part->nfinds; i++) {
+				found(s, part->finds[i].state, part->finds[i].end, fn, ud);
+			}
+			walk(s, p, part->at, part->end, part->state, fn, ud);
+		}
+		from = to;
+	}
+	walk(s, p, from, n, 0, fn, ud);
 }

@@ -180,6 +180,28 @@ START_TEST(test_scan_random)
 }
 END_TEST
 
+/* A text of many blocks, which are cut into parts that are walked side by side: lines of every
+ * length, one longer than a block, rows of finds longer than what is kept of a part. */
+START_TEST(test_scan_blocks)
+{
+	struct random r = random_init((uint64_t)_i);
+	struct ff_buf text = {0};
+	static const struct word words[] = {
+		{{"ab", 2}, 1}, {{"abc", 3}, 2}, {{"x", 1}, 3}, {{"cabab", 5}, 4}};
+	while (text.len < 150000) {
+		bool dense = !random_below(&r, 50), lone = !random_below(&r, 400);
+		size_t len = random_below(&r, lone ? 40000 : dense ? 3000 : 200);
+		for (size_t i = 0; i < len; i++) {
+			ff_buf_addc(&text, dense ? 'x' : "abc  defg"[random_below(&r, 9)]);
+		}
+		ff_buf_addc(&text, '\n');
+	}
+	text.len -= random_below(&r, 3);
+	check_lines(words, sizeof words / sizeof words[0], ff_buf_str(&text), r.seed);
+	ff_buf_finish(&text);
+}
+END_TEST
+
 #define LOOP(tc, fn, n) tcase_add_loop_test(tc, fn, 0, (int)(n))
 
 int main(void)
@@ -191,6 +213,7 @@ int main(void)
 	tcase_add_test(tc, test_scan_longest);
 	tcase_add_test(tc, test_scan_every_byte);
 	LOOP(tc, test_scan_random, 200);
+	LOOP(tc, test_scan_blocks, 8);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
 	SRunner *sr = srunner_create(s);
