@@ -353,24 +353,50 @@ static struct found look(struct ff_str s, size_t i)
 	}
 }
 
-/* Bytes that end, or stand in, the front of a secret, with those that may stand before them there:
- * all others are passed over. */
-static const char *const hints[256] = {
-	['_'] = "fpousrt1", /* hf_ gh?_ github_pat_ wandb_v1_ */
-	['-'] = "k-",       /* sk- and -----BEGIN */
-	['.'] = "9",        /* ya29. */
-	['I'] = "KSA",      /* AKIA ASIA AIza */
-	['J'] = "y",        /* eyJ */
-	[' '] = "rc",       /* Bearer, Basic */
-	['@'] = "",         /* any */
-	['='] = "ytndgYTNDG \"'\t", /* the ends of names[], blanks and quotes */
-	[':'] = "ytndgYTNDG \"'\t",
+/* Two bytes in a row that end, or stand in, the front of a secret: all others are passed over, at
+ * a load or two a byte. A bit for each kind of second byte. */
+enum pair {
+	PAIR_UNDER = 1,   /* hf_ gh?_ github_pat_ wandb_v1_ */
+	PAIR_HYPHEN = 2,  /* sk- and -----BEGIN */
+	PAIR_DOT = 4,     /* ya29. */
+	PAIR_I = 8,       /* AKIA ASIA AIza */
+	PAIR_J = 16,      /* eyJ */
+	PAIR_BLANK = 32,  /* Bearer, Basic */
+	PAIR_AT = 64,     /* behind any byte */
+	PAIR_VALUE = 128, /* the ends of names[], blanks and quotes */
 };
 
-static bool hinted(const char *p, size_t i)
+static const unsigned char seconds[256] = {
+	['_'] = PAIR_UNDER, ['-'] = PAIR_HYPHEN, ['.'] = PAIR_DOT, ['I'] = PAIR_I, ['J'] = PAIR_J,
+	[' '] = PAIR_BLANK, ['@'] = PAIR_AT, ['='] = PAIR_VALUE, [':'] = PAIR_VALUE,
+};
+
+static const unsigned char firsts[256] = {
+	['f'] = PAIR_UNDER, ['p'] = PAIR_UNDER, ['o'] = PAIR_UNDER, ['u'] = PAIR_UNDER,
+	['s'] = PAIR_UNDER, ['1'] = PAIR_UNDER, ['r'] = PAIR_UNDER | PAIR_BLANK,
+	['t'] = PAIR_UNDER | PAIR_VALUE, ['k'] = PAIR_HYPHEN, ['-'] = PAIR_HYPHEN,
+	['9'] = PAIR_DOT, ['K'] = PAIR_I, ['S'] = PAIR_I, ['A'] = PAIR_I, ['c'] = PAIR_BLANK,
+	['y'] = PAIR_J | PAIR_VALUE, ['n'] = PAIR_VALUE, ['d'] = PAIR_VALUE, ['g'] = PAIR_VALUE,
+	['Y'] = PAIR_VALUE, ['T'] = PAIR_VALUE, ['N'] = PAIR_VALUE, ['D'] = PAIR_VALUE,
+	['G'] = PAIR_VALUE, [' '] = PAIR_VALUE, ['"'] = PAIR_VALUE, ['\''] = PAIR_VALUE,
+	['\t'] = PAIR_VALUE,
+};
+
+/* The first byte at or behind `from` that is the second of such a pair; n: none. */
+static size_t next_pair(const char *p, size_t n, size_t from)
 {
-	const char *before = hints[(unsigned char)p[i]];
-	return before && i && (!*before || (p[i - 1] && strchr(before, p[i - 1])));
+	if (!from) {
+		from = 1;
+	}
+	unsigned before = from < n ? firsts[(unsigned char)p[from - 1]] : 0;
+	for (size_t i = from; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+		if (seconds[c] & (before | PAIR_AT)) {
+			return i;
+		}
+		before = firsts[c];
+	}
+	return n;
 }
 
 /* Where a private key may begin: at the first of the hyphens. */
@@ -390,10 +416,7 @@ size_t ff_mask(char *p, size_t n)
 {
 	struct ff_str s = {p, n};
 	size_t found = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (!hinted(p, i)) {
-			continue;
-		}
+	for (size_t i = next_pair(p, n, 0); i < n; i = next_pair(p, n, i + 1)) {
 		struct found f = look(s, i);
 		if (f.n && !is_masked(s, f.at)) {
 			mask(p + f.at, f.n, f.kind);
