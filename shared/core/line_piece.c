@@ -185,11 +185,22 @@ static bool is_header(struct ff_str s, size_t i)
 	return ff_str_starts(ff_str_skip(s, i), FF_STR("Traceback (most recent call last):"));
 }
 
+/* The word at or behind `from`; its place, or -1. It begins with a bracket, and few bytes of a log
+ * are one: looked for by that alone. */
+static ptrdiff_t find_word(struct ff_str s, struct ff_str word, size_t from)
+{
+	ptrdiff_t i = ff_str_chr(s, '[', from);
+	while (i >= 0 && !ff_str_starts(ff_str_skip(s, (size_t)i), word)) {
+		i = ff_str_chr(s, '[', (size_t)i + 1);
+	}
+	return i;
+}
+
 /* The form's tag at or behind `from`; its place, or -1. */
 static ptrdiff_t find_form(struct ff_str s, const struct form *f, size_t from)
 {
-	for (ptrdiff_t i = ff_str_find(s, f->word, from); i >= 0;
-		i = ff_str_find(s, f->word, (size_t)i + 1)) {
+	for (ptrdiff_t i = find_word(s, f->word, from); i >= 0;
+		i = find_word(s, f->word, (size_t)i + 1)) {
 		size_t j = (size_t)i + f->word.n;
 		size_t n = digits_at(s, j);
 		bool good = n && ff_str_starts(ff_str_skip(s, j + n), f->close);
@@ -205,8 +216,8 @@ static ptrdiff_t find_form(struct ff_str s, const struct form *f, size_t from)
 static ptrdiff_t find_torch(struct ff_str s, size_t from)
 {
 	static const struct ff_str word = {"[rank", 5};
-	for (ptrdiff_t i = ff_str_find(s, word, from); i >= 0;
-		i = ff_str_find(s, word, (size_t)i + 1)) {
+	for (ptrdiff_t i = find_word(s, word, from); i >= 0;
+		i = find_word(s, word, (size_t)i + 1)) {
 		size_t j = (size_t)i + word.n;
 		size_t n = digits_at(s, j);
 		struct ff_str rest = ff_str_skip(s, j + n);
@@ -262,7 +273,7 @@ static struct ff_str tag_at(const struct cutter *c, size_t i)
 	return (struct ff_str){s.p, n + fd < s.n ? n + fd : s.n};
 }
 
-static void put_piece(const struct cutter *c, size_t to, ff_line_fn *fn, void *ud)
+static void put_piece(const struct cutter *c, size_t to, ff_piece_fn *fn, void *ud)
 {
 	bool last = to == c->line->text.n;
 	struct ff_line piece = *c->line;
@@ -272,7 +283,9 @@ static void put_piece(const struct cutter *c, size_t to, ff_line_fn *fn, void *u
 	piece.end = last ? c->line->end : c->line->offset + to;
 	piece.cut = last && c->line->cut;
 	piece.unfinished = last && c->line->unfinished;
-	fn(ud, &piece);
+	struct ff_entry e;
+	ff_line_entry(piece.text, &e);
+	fn(ud, &piece, &e);
 }
 
 /* The piece at `at` is the rest of the one before it. */
@@ -287,7 +300,7 @@ static void join_piece(struct cutter *c, size_t at, size_t text, size_t to)
 	ff_buf_add(c->buf, p + text, to - text);
 }
 
-static void cut(struct cutter *c, size_t at, ff_line_fn *fn, void *ud)
+static void cut(struct cutter *c, size_t at, ff_piece_fn *fn, void *ud)
 {
 	struct ff_str s = c->line->text;
 	for (unsigned i = 0; at < s.n && i < PIECES_MAX; i++) {
@@ -313,17 +326,17 @@ static void cut(struct cutter *c, size_t at, ff_line_fn *fn, void *ud)
 	put_piece(c, s.n, fn, ud);
 }
 
-void ff_line_pieces(const struct ff_line *line, struct ff_buf *buf, ff_line_fn *fn, void *ud)
+void ff_line_pieces(const struct ff_line *line, struct ff_buf *buf, ff_piece_fn *fn, void *ud)
 {
 	struct ff_str s = line->text;
-	/* A line that was put together from parts is one. */
-	if (line->between || s.n < 2 || !memchr(s.p + 1, '[', s.n - 1)) {
-		fn(ud, line);
-		return;
-	}
 	struct ff_entry e;
 	struct form form;
 	ff_line_entry(s, &e);
+	/* A line that was put together from parts is one. */
+	if (line->between || s.n < 2 || !memchr(s.p + 1, '[', s.n - 1)) {
+		fn(ud, line, &e);
+		return;
+	}
 	size_t front = (size_t)(e.text.p - s.p);
 	bool has_form = form_of((struct ff_str){s.p, front}, &e, &form);
 	struct cutter c = {.line = line, .buf = buf, .form = has_form ? &form : NULL};
@@ -331,7 +344,7 @@ void ff_line_pieces(const struct ff_line *line, struct ff_buf *buf, ff_line_fn *
 	c.again = has_form ? find_form(s, &form, front + 1) : -1;
 	size_t at = next_piece(&c, front + 1);
 	if (at >= s.n) {
-		fn(ud, line);
+		fn(ud, line, &e);
 		return;
 	}
 	c.tag = has_form ? tag_at(&c, (size_t)(form.word.p - s.p)) : (struct ff_str){s.p, 0};

@@ -38,6 +38,8 @@ void ff_parts_end(struct ff_parts *p, uint64_t end, ff_line_fn *fn, void *ud);
 /* The open part that began first, NULL if none is open. */
 const struct ff_part *ff_parts_oldest(const struct ff_parts *p);
 
-/* Calls fn for each piece of the line, for most lines for the line itself. buf: memory for pieces
- * that are put together. */
-void ff_line_pieces(const struct ff_line *line, struct ff_buf *buf, ff_line_fn *fn, void *ud);
+typedef void ff_piece_fn(void *ud, const struct ff_line *line, const struct ff_entry *entry);
+
+/* Calls fn for each piece of the line, for most lines for the line itself, with its prefixes taken
+ * off. buf: memory for pieces that are put together. */
+void ff_line_pieces(const struct ff_line *line, struct ff_buf *buf, ff_piece_fn *fn, void *ud);

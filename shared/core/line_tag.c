@@ -244,7 +244,10 @@ static bool bar_prefix(struct ff_str s, struct prefix *ret)
 {
 	static const char *const next[] = {"][rank", "]Traceback (most recent call last):"};
 	struct ff_str front = {s.p, s.n < 64 ? s.n : 64};
-	ptrdiff_t bar = ff_str_find(front, FF_STR("%|"), 0);
+	ptrdiff_t bar = ff_str_chr(front, '%', 0);
+	while (bar >= 0 && at(front, (size_t)bar + 1) != '|') {
+		bar = ff_str_chr(front, '%', (size_t)bar + 1);
+	}
 	if (bar < 0) {
 		return false;
 	}

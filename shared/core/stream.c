@@ -501,22 +501,21 @@ static struct ff_tag inner_tag(struct ff_tag printed, struct ff_tag given)
 	return given_wins ? given : printed;
 }
 
-static struct ff_stream_entry make_entry(const struct ff_line *line, bool live)
+static struct ff_stream_entry make_entry(
+	const struct ff_line *line, const struct ff_entry *entry, bool live)
 {
-	struct ff_entry entry;
-	ff_line_entry(line->text, &entry);
 	return (struct ff_stream_entry){
 		.line = line,
-		.text = entry.text,
-		.stamp = entry.stamp,
-		.tag = inner_tag(entry.tag, line->tags.tag),
-		.repeats = entry.repeats,
+		.text = entry->text,
+		.stamp = entry->stamp,
+		.tag = inner_tag(entry->tag, line->tags.tag),
+		.repeats = entry->repeats,
 		.live = live,
 	};
 }
 
 /* A line or piece of one, as the program printed it. */
-static void on_piece(void *ud, const struct ff_line *line)
+static void on_piece(void *ud, const struct ff_line *line, const struct ff_entry *entry)
 {
 	struct slice *slice = ud;
 	struct ff_stream *s = slice->s;
@@ -527,7 +526,7 @@ static void on_piece(void *ud, const struct ff_line *line)
 	if (line->offset > s->deadline) {
 		close_far(s, slice->d, line->offset, live);
 	}
-	struct ff_stream_entry e = make_entry(line, live);
+	struct ff_stream_entry e = make_entry(line, entry, live);
 	struct marked marked;
 	find_marks(slice, line->text, &marked);
 	struct ff_lane *lane = route(s, slice->d, &e);
@@ -781,10 +780,17 @@ static void draft_entry(struct ff_draft *dr, const struct ff_lane *lane,
 	ff_joiner_finish(&j);
 }
 
-static void on_last_piece(void *ud, const struct ff_line *line)
+/* A line and its entry. */
+struct last_piece {
+	struct ff_line line;
+	struct ff_entry entry;
+};
+
+static void on_last_piece(void *ud, const struct ff_line *line, const struct ff_entry *entry)
 {
-	struct ff_line *last = ud;
-	*last = *line;
+	struct last_piece *last = ud;
+	last->line = *line;
+	last->entry = *entry;
 }
 
 /* What is not a whole line yet, as if it ended now: the unfinished line, else the part whose rest
@@ -817,16 +823,17 @@ static bool unfinished(const struct ff_stream *s, struct ff_line *ret)
  * lane, NULL if the line says nothing. */
 static const struct ff_lane *draft_line(const struct ff_stream *s, struct ff_draft *dr)
 {
-	struct ff_line whole, line;
+	struct ff_line whole;
+	struct last_piece last;
 	struct ff_buf buf = {0};
 	if (!unfinished(s, &whole)) {
 		return NULL;
 	}
-	ff_line_pieces(&whole, &buf, on_last_piece, &line);
+	ff_line_pieces(&whole, &buf, on_last_piece, &last);
 	struct marked marked = {0};
-	struct ff_stream_entry e = make_entry(&line, true);
+	struct ff_stream_entry e = make_entry(&last.line, &last.entry, true);
 	const struct ff_lane *lane = peek_lane(s, &e);
-	scan_line(dr->digest->catalog, line.text, &marked);
+	scan_line(dr->digest->catalog, last.line.text, &marked);
 	if (lane && !(lane->joiner.open || marked.text || marked.opener)) {
 		lane = NULL;
 	}

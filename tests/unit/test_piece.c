@@ -21,6 +21,14 @@ static void on_line(void *ud, const struct ff_line *line)
 	ff_buf_addf(got, "%s %.*s", line->cut ? "!" : "", FF_STR_ARG(line->text));
 }
 
+static void on_piece(void *ud, const struct ff_line *line, const struct ff_entry *entry)
+{
+	struct ff_entry own;
+	ff_line_entry(line->text, &own);
+	ck_assert(ff_str_eq(entry->text, own.text) && ff_tag_eq(entry->tag, own.tag));
+	on_line(ud, line);
+}
+
 #define T "Traceback (most recent call last):"
 
 static const struct {
@@ -79,7 +87,7 @@ static char *pieces_of(struct ff_str text)
 	char *own = ff_xmemdup(text.p, text.n);
 	struct ff_line line = {
 		.end = text.n + 1, .number = 1, .text = {own, text.n}, .stamp = FF_STAMP_NONE};
-	ff_line_pieces(&line, &buf, on_line, &got);
+	ff_line_pieces(&line, &buf, on_piece, &got);
 	ff_buf_finish(&buf);
 	free(own);
 	return ff_buf_take(&got);
