@@ -209,7 +209,9 @@ enum ff_progress ff_matcher_progress(
 			continue;
 		}
 		const struct ff_text *t = ff_catalog_text(m->catalog, marks[i]);
-		if (is_progress(t) && match(m, t, entry)) {
+		/* a second text of a step says nothing new */
+		bool new = t->sig->success || ret == FF_PROGRESS_NONE;
+		if (is_progress(t) && new && match(m, t, entry)) {
 			ret = t->sig->success ? FF_PROGRESS_DONE : FF_PROGRESS_STEP;
 		}
 	}
