@@ -104,7 +104,7 @@ END_TEST
 /* More than the most pieces of a line: the rest is text, and nothing is lost or read twice. */
 START_TEST(test_pieces_many)
 {
-	static const char *const parts[] = {"[default0]:a", "[default1]:b", "[rank2]: " T};
+	static const char *const parts[] = {"[default0]:a", "[default1]:b", ("[rank2]: " T)};
 	struct random r = random_init((uint64_t)_i);
 	struct ff_buf b = {0};
 	uint32_t n = 1 + random_below(&r, 300), kinds = 1 + random_below(&r, 3);
