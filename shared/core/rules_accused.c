@@ -13,9 +13,10 @@
 /* "[0] is setting up ... from [0]" and the like: an accuser that is among the accused. */
 static bool accuses(const struct ff_sighting *s)
 {
+	bool list = ff_event_field(s->ev, FF_F_missing_ranks).n ||
+		ff_event_field(s->ev, FF_F_group_ranks).n;
 	return s->ev->kind == FF_EVENT_FAULT && s->ev->role == FF_ROLE_SECONDARY &&
-		s->weight >= FF_WEIGHT_ECHO && ff_event_field(s->ev, FF_F_missing_ranks).n &&
-		s->nnamed;
+		s->weight >= FF_WEIGHT_ECHO && list && s->nnamed;
 }
 
 static int cmp_rank(const void *a, const void *b)

@@ -29,7 +29,8 @@ bool ff_rule_mismatch(struct look *k, struct ff_finding *f)
 	}
 	int32_t odd = a != FF_UNKNOWN ? a : b;
 	bool one = (a == FF_UNKNOWN) != (b == FF_UNKNOWN);
-	if (reports < 2 || !one || k->ngroups || k->nloose || !ff_timeline_rank(k->t, odd)) {
+	if (reports < 2 || !one || k->ngroups || k->nloose || !ff_timeline_rank(k->t, odd) ||
+		!ff_timeline_group_is_job(k->t)) {
 		return false;
 	}
 	ff_finding_blame(k, f, &odd, 1);

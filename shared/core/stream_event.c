@@ -57,8 +57,8 @@ static bool tells_apart(enum ff_field_id id)
 {
 	static const enum ff_field_id ids[] = {FF_F_rank, FF_F_pg_rank, FF_F_peer_rank,
 		FF_F_peer_local_rank, FF_F_rank_a, FF_F_rank_b, FF_F_failed_ranks,
-		FF_F_missing_ranks, FF_F_busid, FF_F_seq, FF_F_ranks, FF_F_local_rank, FF_F_pid,
-		FF_F_bdf, FF_F_cgroup, FF_F_node, FF_F_pod, FF_F_addr};
+		FF_F_missing_ranks, FF_F_group_ranks, FF_F_busid, FF_F_seq, FF_F_ranks,
+		FF_F_local_rank, FF_F_pid, FF_F_bdf, FF_F_cgroup, FF_F_node, FF_F_pod, FF_F_addr};
 	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
 		if (ids[i] == id) {
 			return true;

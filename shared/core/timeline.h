@@ -141,6 +141,9 @@ enum ff_order ff_timeline_order(const struct ff_sighting *a, const struct ff_sig
 
 /* Is the event of this signature ("agent-closing")? */
 bool ff_sighting_is(const struct ff_sighting *s, const char *signature);
+/* Are the ranks that debug reports of process groups list (desync, monitoredBarrier, mismatch) the
+ * job's? They count inside the group (SOURCES.md desync-debug). */
+bool ff_timeline_group_is_job(const struct ff_timeline *t);
 /* The rank that an event calls by its local rank, on the node of its stream; FF_UNKNOWN. */
 int32_t ff_timeline_local(const struct ff_timeline *t, const struct ff_sighting *s, int64_t local);
 /* The node of a host name or address that a line accuses ("node-48<37948>", "10.0.0.7]:41666"), as

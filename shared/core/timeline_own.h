@@ -2,6 +2,7 @@
  *
  *	timeline.c          events collected, ordered; the run's state; building
  *	timeline_who.c      who is who: local ranks, pids, nodes, and whose an event is
+ *	timeline_group.c    whether the ranks of process groups are the job's
  *	timeline_attempt.c  which attempt a stream speaks of, from where on
  *	timeline_weigh.c    what a fault weighs as somebody's own end
  *	timeline_ranks.c    the roster, and what each rank of an attempt showed
@@ -10,6 +11,8 @@
 
 #include "base/map.h"
 #include "core/timeline.h"
+
+#define RANKS_IN_TEXT 4096 /* ranks of one list that are kept; a longer list is kept in part */
 
 struct ff_restart { /* from this offset on, the stream speaks of this attempt */
 	uint64_t offset;
@@ -50,6 +53,7 @@ struct ff_timeline_maps {
 	bool tasks_are_partial; /* several steps at once: srun's reports count within each */
 	bool bad_exit;          /* a process of the last attempt left with an error */
 	bool group_is_world;    /* [Rank N] of NCCL's process group is the global rank */
+	bool lists_are_job;     /* nor is there another in what debug reports list */
 	bool one_rank;          /* whatever says nothing of its rank is rank 0 */
 	ff_usec *begins;        /* by attempt: earliest arrived stamp, FF_TIME_NONE */
 };
@@ -91,6 +95,13 @@ bool ff_timeline_tasks_are_ranks(const struct ff_timeline *t);
 void ff_timeline_learn(struct ff_timeline *t);
 void ff_timeline_resolve(struct ff_timeline *t, struct ff_sighting *s);
 void ff_timeline_resolve_records(struct ff_timeline *t);
+
+/* ---- timeline_group.c */
+
+/* torch's words about who is where in a group, without its name. */
+bool ff_timeline_is_debug_report(const struct ff_sighting *s);
+/* Sets group_is_world and lists_are_job; after who is who of streams and tags is known. */
+void ff_timeline_learn_groups(struct ff_timeline *t);
 
 /* ---- timeline_weigh.c */
 

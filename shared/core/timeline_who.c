@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RANKS_IN_TEXT 4096 /* ranks of one list that are kept; a longer list is kept in part */
 #define ONE_NODE_RANKS 16  /* a larger world is not taken for one node without a word about it */
 
 static const char clash = 0; /* its address: a pid or stream of several ranks */
@@ -195,7 +194,8 @@ int32_t ff_timeline_speaker(
 
 const int32_t *ff_timeline_named(struct ff_timeline *t, const struct ff_event *e, size_t *ret_n)
 {
-	static const enum ff_field_id lists[] = {FF_F_failed_ranks, FF_F_missing_ranks, FF_F_tasks};
+	static const enum ff_field_id lists[] = {
+		FF_F_failed_ranks, FF_F_missing_ranks, FF_F_group_ranks, FF_F_tasks};
 	*ret_n = 0;
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
 		struct ff_str text = ff_event_field(e, lists[i]);
@@ -337,8 +337,8 @@ static bool is_default_group(struct ff_str pg)
  * holds the whole job, for then it counts as the job does. */
 static int32_t rank_in_group(const struct ff_timeline *t, const struct ff_sighting *s)
 {
-	static const char *const speakers[] = {
-		"nccl-timeout", "pg-status", "nccl-bootstrap", "rank-map"};
+	static const char *const speakers[] = {"nccl-timeout", "pg-status", "nccl-bootstrap",
+		"rank-map", "straggler-hang"};
 	const struct ff_event *e = s->ev;
 	int64_t rank = ff_event_int(e, FF_F_pg_rank, FF_UNKNOWN);
 	int64_t size = ff_event_int(e, FF_F_nranks, FF_UNKNOWN);
@@ -352,6 +352,7 @@ static int32_t rank_in_group(const struct ff_timeline *t, const struct ff_sighti
 	}
 	bool whole = size != FF_UNKNOWN ? size == t->world
 		: pg.n                  ? is_default_group(pg)
+		: ff_timeline_is_debug_report(s) ? t->maps->lists_are_job
 					: t->maps->group_is_world;
 	return whole ? (int32_t)rank : FF_UNKNOWN;
 }
@@ -438,6 +439,9 @@ static void set_home(struct ff_timeline *t, struct ff_sighting *s)
 void ff_timeline_resolve(struct ff_timeline *t, struct ff_sighting *s)
 {
 	const struct ff_event *e = s->ev;
+	if (ff_event_field(e, FF_F_group_ranks).n && !t->maps->lists_are_job) {
+		s->nnamed = 0;
+	}
 	if (s->stream) {
 		s->speaker = ff_timeline_speaker(t, s->stream, e->tag, s->attempt);
 		s->speaker = s->speaker != FF_UNKNOWN ? s->speaker : rank_in_group(t, s);
@@ -597,34 +601,6 @@ static void learn_global_ranks(struct ff_timeline *t, const struct ff_sighting *
 		put_local(t, place_of(s->stream), s->attempt, nl ? locals[i] : (int64_t)i,
 			globals[i]);
 	}
-}
-
-/* A member numbered world-1, or world-1 members: the group is the whole job, or it would leave out
- * one single rank. A tag that says otherwise ends the guess. */
-static void learn_group(struct ff_timeline *t)
-{
-	if (t->world < 2) {
-		return;
-	}
-	uint8_t *seen = ff_xcalloc((size_t)t->world, 1);
-	bool whole = true;
-	int32_t n = 0;
-	for (size_t i = 0; i < t->nall && whole; i++) {
-		const struct ff_sighting *s = &t->all[i];
-		int64_t rank = ff_event_int(s->ev, FF_F_pg_rank, FF_UNKNOWN);
-		if (!s->stream || rank == FF_UNKNOWN || !ff_sighting_is(s, "nccl-timeout") ||
-			ff_event_field(s->ev, FF_F_pg).n || ff_event_field(s->ev, FF_F_nranks).n) {
-			continue;
-		}
-		int32_t speaker = ff_timeline_speaker(t, s->stream, s->ev->tag, s->attempt);
-		whole = rank < t->world && (speaker == FF_UNKNOWN || speaker == rank);
-		if (whole) {
-			n += !seen[rank];
-			seen[rank] = 1;
-		}
-	}
-	t->maps->group_is_world = whole && (n >= t->world - 1 || seen[t->world - 1]);
-	free(seen);
 }
 
 /* NCCL's "rank R nranks N ... busId B ... Init COMPLETE": whose pid, and whose GPU. */
@@ -874,7 +850,7 @@ void ff_timeline_learn(struct ff_timeline *t)
 		learn_event(t, &t->all[i]);
 	}
 	learn_printed_ranks(t);
-	learn_group(t);
+	ff_timeline_learn_groups(t);
 	for (size_t i = 0; i < t->nall; i++) {
 		learn_pid(t, &t->all[i]);
 		learn_communicator(t, &t->all[i]);

@@ -188,6 +188,73 @@ static const struct {
 		FF_UNKNOWN},
 };
 
+/* Debug reports list ranks of a group without its name. world 8; ranks: whom the first one names;
+ * "": nobody. */
+#define SAYS(sig, fields, rank) \
+	{ \
+		"x", 0, sig, "report", fields, (rank) < 0 ? FF_TAG_NONE : FF_TAG_GLOBAL, rank, 0 \
+	}
+static const struct {
+	const char *what;
+	int world;
+	struct world_event events[5];
+	int32_t named; /* FF_UNKNOWN: nobody */
+} debug_lists[] = {
+	{"one of eight, and no word of the group's size", 8,
+		{SAYS("straggler-hang", "pg_rank=0;group_ranks=3", 0)}, FF_UNKNOWN},
+	{"the last of eight", 8, {SAYS("straggler-hang", "pg_rank=0;group_ranks=7", 0)}, 7},
+	{"one, while others list up to the last", 8,
+		{SAYS("straggler-hang", "group_ranks=3;seq=41", 0),
+			SAYS("collective-mismatch", "ranks=0-2, 4-7;seq=41", 0)},
+		3},
+	{"one, and the rest of a small group", 8,
+		{SAYS("straggler-hang", "group_ranks=3;seq=41", 0),
+			SAYS("collective-mismatch", "ranks=0-2;seq=41", 0)},
+		FF_UNKNOWN},
+	{"the speaker has another number in the group", 8,
+		{SAYS("straggler-hang", "pg_rank=0;group_ranks=7", 4)}, FF_UNKNOWN},
+	{"a waiting rank has another number in the group", 8,
+		{SAYS("straggler-hang", "pg_rank=0;group_ranks=7", 0),
+			SAYS("straggler-hang", "pg_rank=1", 2)},
+		FF_UNKNOWN},
+	{"a number that the job does not have", 8,
+		{SAYS("straggler-hang", "pg_rank=0;group_ranks=7", 0),
+			SAYS("straggler-hang", "pg_rank=8", -1)},
+		FF_UNKNOWN},
+	{"all but one of four speak", 4,
+		{SAYS("straggler-hang", "pg_rank=0;group_ranks=2", 0),
+			SAYS("straggler-hang", "pg_rank=1", 1)},
+		2},
+	{"of unknown size, up to the last rank heard", 0,
+		{SAYS("straggler-hang", "pg_rank=0;group_ranks=3", 0),
+			SAYS("gloo-peer-closed", NULL, 3)},
+		3},
+	{"of unknown size, a higher rank is heard", 0,
+		{SAYS("straggler-hang", "pg_rank=0;group_ranks=3", 0),
+			SAYS("gloo-peer-closed", NULL, 7)},
+		FF_UNKNOWN},
+	{"what counts as the job does needs no test", 8,
+		{SAYS("straggler-hang", "missing_ranks=3", 0)}, 3},
+};
+
+START_TEST(a_list_of_a_group_names_ranks_where_the_group_is_the_job)
+{
+	static const struct world_stream mixed = {
+		"x", FF_STREAM_MIXED, FF_UNKNOWN, NULL, FF_UNKNOWN, FF_UNKNOWN};
+	struct world w;
+	world_init(&w, debug_lists[_i].world, "torchrun");
+	world_streams(&w, &mixed, 1);
+	world_events(&w, debug_lists[_i].events, N(debug_lists[_i].events));
+	struct ff_timeline t = build(&w);
+	const struct ff_sighting *s = find(&t, "x@0");
+	int32_t named = s->nnamed == 1 ? s->named[0] : FF_UNKNOWN;
+	ck_assert_msg(named == debug_lists[_i].named, "%s: rank %d", debug_lists[_i].what,
+		(int)named);
+	ff_timeline_finish(&t);
+	world_finish(&w);
+}
+END_TEST
+
 START_TEST(a_rank_of_a_group_is_global_where_the_group_is_the_job)
 {
 	static const struct world_stream mixed = {
@@ -754,6 +821,8 @@ int main(void)
 	tcase_add_test(tc, a_pid_of_two_ranks_is_nobodys);
 	tcase_add_loop_test(
 		tc, a_rank_of_a_group_is_global_where_the_group_is_the_job, 0, N(groups));
+	tcase_add_loop_test(tc, a_list_of_a_group_names_ranks_where_the_group_is_the_job, 0,
+		N(debug_lists));
 	tcase_add_test(tc, driver_lines_join_by_pid_and_pci_address);
 	tcase_add_test(tc, a_line_about_a_node_is_not_of_its_clock);
 	tcase_add_test(tc, printed_ranks_of_files);
