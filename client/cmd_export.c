@@ -73,16 +73,18 @@ const struct client_command cmd_export = {
 	.name = "export",
 	.synopsis = "export JOB",
 	.summary = "write a run as JSON Lines that `analyze -` reads",
-	.description = "Writes all that the daemon has of a run: what was told of it, who its "
-		       "streams are, their lines\n"
-		       "with offsets and stamps, secrets masked, and how it ended. `firstfault "
-		       "analyze --json -` judges\n"
-		       "it to the same bytes as `why --json`. Where that can't be (files that are "
-		       "tailed, text that\n"
-		       "was dropped, a run that goes on) the first object's `export` says so; "
-		       "verdict, initiating and\n"
-		       "fault are the same all the same. That kernel logs are trusted is kept for "
-		       "root only.\n",
+	.description =
+		"Writes all that the daemon has of a run: what was told of it, who its streams "
+		"are, their lines\n"
+		"with offsets and stamps, secrets masked, and how it ended. `firstfault analyze "
+		"--json -` judges\n"
+		"it to the same bytes as `why --json`, given the daemon's --catalog if it has one. "
+		"Where that\n"
+		"can't be (files that are tailed, text that was dropped, a run that goes on) the "
+		"first object's\n"
+		"`export` says so; verdict, initiating and fault are the same all the same. That "
+		"kernel logs\n"
+		"are trusted is kept for root only.\n",
 	.examples = "firstfault export 48211 > 48211.jsonl\n"
 		    "firstfault export 48211 | firstfault analyze -\n",
 	.run = run,

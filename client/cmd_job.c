@@ -152,7 +152,7 @@ static int run(const struct client_command *self, int argc, char **argv)
 const struct client_command cmd_job = {
 	.name = "job",
 	.synopsis = "job start JOB [--run R] [--world N] [--launcher NAME] [--nodes LIST]\n"
-		    "              [--name NAME] [--user USER]\n"
+		    "             [--name NAME] [--user USER] [--time TIME]\n"
 		    "job end JOB [--exit-code N] [--state S] [--wait SPAN] [--create]",
 	.summary = "tell the daemon that a job started or ended",
 	.description = "For schedulers and their prolog and epilog scripts. `start` makes the job "

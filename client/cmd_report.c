@@ -5,7 +5,6 @@
 #include "query.h"
 #include "rpc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct report {
@@ -16,23 +15,10 @@ struct report {
 static int print_report(const struct report *p, const char *job)
 {
 	struct ff_buf path = {0};
-	struct rpc_answer a;
-	char number[24];
 	rpc_add_job(&path, job);
 	ff_buf_addz(&path, "/verdict");
 	rpc_add_query(&path, "format", p->format ? p->format : "txt");
-	if (p->attempt >= 0) {
-		(void)snprintf(number, sizeof number, "%lld", (long long)p->attempt);
-		rpc_add_query(&path, "attempt", number);
-	}
-	int status = rpc_get(path.p, true, &a);
-	ff_buf_finish(&path);
-	if (status) {
-		return status;
-	}
-	status = client_print(&a.body);
-	rpc_answer_finish(&a);
-	return status;
+	return query_print_text(&path, p->attempt);
 }
 
 static int run(const struct client_command *self, int argc, char **argv)

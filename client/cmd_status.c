@@ -1,7 +1,24 @@
 #include "client.h"
 
+#include "core/stream.h"
 #include "print.h"
 #include "rpc.h"
+
+/* Counters that are not 0, each with its meaning. */
+static void add_counters(struct ff_buf *out, const struct ff_json_node *v)
+{
+	bool any = false;
+	for (int c = 0; c < FF_COUNT_COUNT; c++) {
+		const char *name = ff_count_name((enum ff_count)c);
+		int64_t n;
+		if (ff_json_int(ff_json_get(v, name), &n) && n) {
+			ff_buf_addf(out, "  %s: %lld  (%s)\n", name, (long long)n,
+				    ff_count_text((enum ff_count)c));
+			any = true;
+		}
+	}
+	ff_buf_addz(out, any ? "" : "  all 0 (--json lists them)\n");
+}
 
 /* Members of an object, indented; objects in it below their name. */
 static void add_members(struct ff_buf *out, const struct ff_json_node *v, int indent)
@@ -14,7 +31,9 @@ static void add_members(struct ff_buf *out, const struct ff_json_node *v, int in
 		print_text(out, ff_json_key(v), 0);
 		if (ff_json_is_object(v)) {
 			ff_buf_addz(out, ":\n");
-			if (indent < 16) {
+			if (!strcmp(ff_json_key(v), "counters")) {
+				add_counters(out, v);
+			} else if (indent < 16) {
 				add_members(out, v, indent + 2);
 			}
 			continue;
@@ -68,6 +87,7 @@ const struct client_command cmd_status = {
 	.synopsis = "status [--json]",
 	.summary = "how the daemon is: its listeners, queues and counters",
 	.description =
-		"Whatever the daemon cut, skipped, refused or dropped has a counter here.\n",
+		"Whatever the daemon cut, skipped, refused or dropped has a counter here, shown "
+		"with its\nmeaning once it is not 0; --json has all of them.\n",
 	.run = run,
 };

@@ -142,12 +142,13 @@ static const char judge_help[] =
 	"  With --exit-status the verdict instead of 0: 0 clean, 10 rank, 11 node, 12 common,\n"
 	"  13 external, 14 undetermined.\n";
 
-/* Each line of text, indented. */
+/* Each line of text, indented; one that begins with a blank goes on the line before it. */
 static void add_lines(struct ff_buf *out, const char *front, const char *text)
 {
 	while (*text) {
 		size_t n = strcspn(text, "\n");
-		ff_buf_addf(out, "%s%.*s\n", n ? front : "", (int)n, text);
+		const char *in = !n ? "" : *text == ' ' ? "  " : front;
+		ff_buf_addf(out, "%s%.*s\n", in, (int)n, text);
 		text += n + (text[n] == '\n');
 	}
 }
@@ -226,7 +227,7 @@ static int print_overview(void)
 		"collateral\n\n"
 		"SYNOPSIS\n"
 		"  firstfault COMMAND [OPTION]... [ARG]...\n"
-		"  firstfault COMMAND --help\n\n"
+		"  firstfault help COMMAND\n\n"
 		"COMMANDS\n");
 	for (size_t i = 0; i < NCOMMANDS; i++) {
 		ff_buf_addf(&b, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
@@ -242,6 +243,30 @@ static int print_overview(void)
 	return r;
 }
 
+static const struct client_command *find(const char *name)
+{
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		if (!strcmp(name, commands[i]->name)) {
+			return commands[i];
+		}
+	}
+	return NULL;
+}
+
+static int unknown(const char *name)
+{
+	return client_failf(CLIENT_USAGE, "firstfault --help lists the commands",
+			    "unknown command \"%s\"", name);
+}
+
+/* `help COMMAND` is `COMMAND --help`. */
+static int help_of(const char *name)
+{
+	const struct client_command *c = find(name);
+	char self[] = "", help[] = "--help", *argv[] = {self, help, NULL};
+	return c ? c->run(c, 2, argv) : unknown(name);
+}
+
 int main(int argc, char **argv)
 {
 	(void)signal(SIGPIPE, SIG_IGN); /* a pager that left early is no error; sockets say EPIPE */
@@ -249,16 +274,11 @@ int main(int argc, char **argv)
 		return client_fail(CLIENT_USAGE, "no command given", "firstfault --help");
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		return print_overview();
+		return argc > 2 ? help_of(argv[2]) : print_overview();
 	}
 	if (!strcmp(argv[1], "--version")) {
 		return print_version();
 	}
-	for (size_t i = 0; i < NCOMMANDS; i++) {
-		if (!strcmp(argv[1], commands[i]->name)) {
-			return commands[i]->run(commands[i], argc - 1, argv + 1);
-		}
-	}
-	return client_failf(CLIENT_USAGE, "firstfault --help lists the commands",
-			    "unknown command \"%s\"", argv[1]);
+	const struct client_command *c = find(argv[1]);
+	return c ? c->run(c, argc - 1, argv + 1) : unknown(argv[1]);
 }

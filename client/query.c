@@ -164,30 +164,6 @@ int query_event(const char *job, const char *event, char **ret)
 
 /* ---- printing */
 
-int query_print_screen(const char *job, int64_t attempt, bool brief)
-{
-	struct ff_buf path = {0};
-	struct rpc_answer a;
-	char number[24];
-	rpc_add_job(&path, job);
-	ff_buf_addz(&path, "/verdict?format=text");
-	ff_buf_addf(&path, "&width=%u", client_width());
-	ff_buf_addz(&path, client_color() ? "&color=1" : "");
-	ff_buf_addz(&path, brief ? "&brief=1" : "");
-	if (attempt >= 0) {
-		(void)snprintf(number, sizeof number, "%lld", (long long)attempt);
-		rpc_add_query(&path, "attempt", number);
-	}
-	int status = rpc_get(path.p, true, &a);
-	ff_buf_finish(&path);
-	if (status) {
-		return status;
-	}
-	status = client_print(&a.body);
-	rpc_answer_finish(&a);
-	return status;
-}
-
 static void add_number(struct ff_buf *path, const char *key, int64_t number)
 {
 	char text[24];
@@ -195,15 +171,30 @@ static void add_number(struct ff_buf *path, const char *key, int64_t number)
 	rpc_add_query(path, key, text);
 }
 
-static int print_table_text(const char *path)
+int query_print_text(struct ff_buf *path, int64_t attempt)
 {
 	struct rpc_answer a;
-	int status = rpc_get(path, true, &a);
+	if (attempt >= 0) {
+		add_number(path, "attempt", attempt);
+	}
+	int status = rpc_get(path->p, true, &a);
+	ff_buf_finish(path);
 	if (!status) {
 		status = client_print(&a.body);
 		rpc_answer_finish(&a);
 	}
 	return status;
+}
+
+int query_print_screen(const char *job, int64_t attempt, bool brief)
+{
+	struct ff_buf path = {0};
+	rpc_add_job(&path, job);
+	ff_buf_addz(&path, "/verdict?format=text");
+	ff_buf_addf(&path, "&width=%u", client_width());
+	ff_buf_addz(&path, client_color() ? "&color=1" : "");
+	ff_buf_addz(&path, brief ? "&brief=1" : "");
+	return query_print_text(&path, attempt);
 }
 
 /* Adds a page's items behind those of the pages before it; the first page brings the head. */
@@ -254,37 +245,50 @@ static int print_table_json(const char *path)
 	return status;
 }
 
-int query_print_table(const char *job, const struct query_table *t)
+struct table {
+	const char *what;
+	bool json;
+	int64_t attempt, lines; /* 0 lines: as many as the daemon thinks fit */
+};
+
+static int print_table(const char *job, const struct table *t)
 {
 	struct ff_buf path = {0};
 	rpc_add_job(&path, job);
 	ff_buf_addf(&path, "/%s", t->what);
-	if (t->attempt >= 0) {
-		add_number(&path, "attempt", t->attempt);
-	}
 	if (!t->json) {
 		rpc_add_query(&path, "format", "text");
 		add_number(&path, "width", client_width());
 		if (t->lines) {
 			add_number(&path, "lines", t->lines);
 		}
+		return query_print_text(&path, t->attempt);
 	}
-	int status = t->json ? print_table_json(path.p) : print_table_text(path.p);
+	if (t->attempt >= 0) {
+		add_number(&path, "attempt", t->attempt);
+	}
+	int status = print_table_json(path.p);
 	ff_buf_finish(&path);
 	return status;
 }
 
-int query_print_json(const char *path)
+int query_run_table(const struct client_command *self, const char *what, int argc, char **argv)
 {
-	struct rpc_answer a;
-	int status = rpc_get(path, false, &a);
-	if (status) {
-		return status;
+	struct table t = {.what = what, .attempt = -1};
+	const struct ff_option options[] = {
+		{"json", 'j', FF_OPTION_FLAG, &t.json, NULL, "print the list as JSON", 0, 0},
+		{"attempt", 0, FF_OPTION_INT, &t.attempt, "N",
+			"of this attempt (life between restarts, from 0)", 0, INT32_MAX},
+		{"lines", 'n', FF_OPTION_INT, &t.lines, "N", "at most so many lines (60)", 8,
+			100000},
+	};
+	const size_t n = sizeof options / sizeof *options;
+	int status;
+	int rest = client_options(self, options, n, argc, argv, &status);
+	if (rest >= 0) {
+		status = argc - rest == 1 ? print_table(argv[rest], &t)
+					  : client_usage(self, "give one JOB");
 	}
-	if (!a.body.len || a.body.p[a.body.len - 1] != '\n') {
-		ff_buf_addc(&a.body, '\n');
-	}
-	status = client_print(&a.body);
-	rpc_answer_finish(&a);
+	ff_option_finish(options, n);
 	return status;
 }

@@ -402,26 +402,13 @@ void api_wait(struct request *r, struct ff_run *waited, bool end, ff_usec wait_u
 
 /* ---- life */
 
-static void on_mhd_log(void *cls, const char *fmt, va_list ap)
-	__attribute__((format(printf, 2, 0)));
-
-static void on_mhd_log(void *cls, const char *fmt, va_list ap)
-{
-	char text[512];
-	if (ff_log_wants(FF_LOG_DEBUG)) {
-		(void)vsnprintf(text, sizeof text, fmt, ap);
-		ff_log_debug("api", "%s", text);
-	}
-}
-
 static int start_mhd(struct api *api, int fd, struct ff_err *err)
 {
-	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
 	api->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL,
-		MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_URI_LOG_CALLBACK, on_uri, api, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-		api, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		IDLE_SECONDS, MHD_OPTION_END);
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, api,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_CONNECTION_LIMIT,
+		CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
 	const union MHD_DaemonInfo *info =
 		api->mhd ? MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {

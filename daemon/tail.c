@@ -456,8 +456,6 @@ static struct tail_file *open_new(struct tail *t, const struct files_notice *n)
 		run->dirty = true;
 	}
 	know_file(t, f);
-	ff_log_debug("tail", "job=%s stream=%s path=%s is followed", run->job->facts.job, s->key,
-		n->path);
 	return f;
 }
 

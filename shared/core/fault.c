@@ -64,11 +64,6 @@ int ff_event_kind_parse(struct ff_str s)
 	return parse(event_names, COUNT(event_names), s);
 }
 
-const char *ff_domain_name(enum ff_domain d)
-{
-	return domain_names[d];
-}
-
 int ff_domain_parse(struct ff_str s)
 {
 	return parse(domain_names, COUNT(domain_names), s);

@@ -48,7 +48,6 @@ const char *ff_role_name(enum ff_role r);
 int ff_role_parse(struct ff_str s);
 const char *ff_event_kind_name(enum ff_event_kind k);
 int ff_event_kind_parse(struct ff_str s);
-const char *ff_domain_name(enum ff_domain d);
 int ff_domain_parse(struct ff_str s);
 
 /* Typed fields: X(name, TYPE, meaning) in field.def. */

@@ -54,9 +54,8 @@ static inline bool ff_tag_eq(struct ff_tag a, struct ff_tag b)
 	return a.kind == b.kind && a.value == b.value;
 }
 
-/* "none", "global", "local", "task", "group", "host", "pid": constants; and back (-1: unknown). */
+/* "none", "global", "local", "task", "group", "host", "pid": constants. */
 const char *ff_tag_kind_name(enum ff_tag_kind kind);
-int ff_tag_kind_parse(struct ff_str name);
 
 /* The stamp that came with a line: at most one of the two is set (law 3). */
 struct ff_stamp {

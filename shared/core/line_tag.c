@@ -22,16 +22,6 @@ const char *ff_tag_kind_name(enum ff_tag_kind kind)
 	return kind_names[kind];
 }
 
-int ff_tag_kind_parse(struct ff_str name)
-{
-	for (size_t i = 0; i < sizeof kind_names / sizeof kind_names[0]; i++) {
-		if (ff_str_eqz(name, kind_names[i])) {
-			return (int)i;
-		}
-	}
-	return -1;
-}
-
 /* ---- pieces of prefixes */
 
 static char at(struct ff_str s, size_t i)

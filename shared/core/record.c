@@ -293,12 +293,6 @@ bool ff_record_opening(struct ff_str text, struct ff_opening *ret)
 	return true;
 }
 
-enum ff_record_kind ff_record_opens(struct ff_str text)
-{
-	struct ff_opening opening;
-	return ff_record_opening(text, &opening) ? opening.kind : FF_RECORD_LINE;
-}
-
 bool ff_record_is_entry(struct ff_str text)
 {
 	static const char *const words[] = {

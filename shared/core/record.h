@@ -120,8 +120,6 @@ struct ff_opening {
 
 /* Does this entry begin a record of many lines? */
 bool ff_record_opening(struct ff_str text, struct ff_opening *ret);
-/* Its kind, FF_RECORD_LINE if it does not. */
-enum ff_record_kind ff_record_opens(struct ff_str text);
 /* Can the scan skip lines that don't hold one of these? The literals that open records. */
 extern const struct ff_str ff_record_openers[];
 extern const size_t ff_record_nopeners;

@@ -14,35 +14,7 @@ static const struct {
 	[FF_LOG_ERROR] = {"error", "<3>"},
 	[FF_LOG_WARN] = {"warn", "<4>"},
 	[FF_LOG_INFO] = {"info", "<6>"},
-	[FF_LOG_DEBUG] = {"debug", "<7>"},
 };
-
-static enum ff_log_level shown = FF_LOG_INFO;
-
-const char *ff_log_level_name(enum ff_log_level level)
-{
-	return levels[level].name;
-}
-
-int ff_log_level_parse(struct ff_str s)
-{
-	for (int i = 0; i <= FF_LOG_DEBUG; i++) {
-		if (ff_str_eqz(s, levels[i].name)) {
-			return i;
-		}
-	}
-	return -1;
-}
-
-void ff_log_set_level(enum ff_log_level level)
-{
-	shown = level;
-}
-
-bool ff_log_wants(enum ff_log_level level)
-{
-	return level <= shown;
-}
 
 /* Bytes of the UTF-8 sequence at p, 0 if there is none (overlong, surrogate, cut). */
 static size_t utf8_length(const unsigned char *p, size_t n)
@@ -83,9 +55,6 @@ void ff_log(enum ff_log_level level, const char *group, const char *fmt, ...)
 {
 	struct ff_buf text = {0}, line = {0};
 	va_list ap;
-	if (level > shown) {
-		return;
-	}
 	va_start(ap, fmt);
 	ff_buf_vaddf(&text, fmt, ap);
 	va_end(ap);

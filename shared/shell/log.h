@@ -13,15 +13,8 @@ enum ff_log_level {
 	FF_LOG_ERROR, /* the operator must act */
 	FF_LOG_WARN,  /* degraded; ends with ", ignoring" or ", retrying" */
 	FF_LOG_INFO,  /* life of daemon, job, connection */
-	FF_LOG_DEBUG, /* each message */
 };
 
-/* -1: no such level. */
-int ff_log_level_parse(struct ff_str s);
-const char *ff_log_level_name(enum ff_log_level level);
-/* Messages above the level are not written. The default is info. */
-void ff_log_set_level(enum ff_log_level level);
-bool ff_log_wants(enum ff_log_level level);
 /* group: a word such as "conn", "store", "tail", "api". */
 void ff_log(enum ff_log_level level, const char *group, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -29,12 +22,6 @@ void ff_log(enum ff_log_level level, const char *group, const char *fmt, ...)
 #define ff_log_error(group, ...) ff_log(FF_LOG_ERROR, group, __VA_ARGS__)
 #define ff_log_warn(group, ...) ff_log(FF_LOG_WARN, group, __VA_ARGS__)
 #define ff_log_info(group, ...) ff_log(FF_LOG_INFO, group, __VA_ARGS__)
-#define ff_log_debug(group, ...) \
-	do { \
-		if (ff_log_wants(FF_LOG_DEBUG)) { \
-			ff_log(FF_LOG_DEBUG, group, __VA_ARGS__); \
-		} \
-	} while (0)
 
 /* Adds text with everything escaped that could move a terminal's cursor or end the line: controls
  * and bytes that aren't UTF-8 as \xNN, a backslash as \\. */

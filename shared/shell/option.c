@@ -152,16 +152,6 @@ static const struct ff_option *find(const struct ff_option *o, size_t n, struct 
 	return NULL;
 }
 
-int ff_option_set(const struct ff_option *o, size_t n, const char *name, const char *value,
-		  struct ff_err *err)
-{
-	const struct ff_option *found = find(o, n, ff_str_z(name));
-	if (!found) {
-		return ff_err_set(err, FF_EUSAGE, "unknown option \"%s\"", name);
-	}
-	return set(found, ff_str_z(value), err);
-}
-
 /* ---- arguments */
 
 /* The option with its value in the next argument, or a flag. */
@@ -219,8 +209,7 @@ static int take_short(const struct ff_option *o, size_t n, int argc, char **argv
 	return 0;
 }
 
-static int take_args(const struct ff_option *o, size_t n, int argc, char **argv, bool first,
-		     struct ff_err *err)
+int ff_option_args(const struct ff_option *o, size_t n, int argc, char **argv, struct ff_err *err)
 {
 	char **rest = ff_xcalloc((size_t)argc + 1, sizeof *rest);
 	char **options = ff_xcalloc((size_t)argc + 1, sizeof *options);
@@ -232,9 +221,6 @@ static int take_args(const struct ff_option *o, size_t n, int argc, char **argv,
 			break;
 		}
 		if (argv[i][0] != '-' || !argv[i][1]) {
-			if (first) {
-				break;
-			}
 			rest[nrest++] = argv[i];
 			continue;
 		}
@@ -259,17 +245,6 @@ static int take_args(const struct ff_option *o, size_t n, int argc, char **argv,
 	free(rest);
 	free(options);
 	return r;
-}
-
-int ff_option_args(const struct ff_option *o, size_t n, int argc, char **argv, struct ff_err *err)
-{
-	return take_args(o, n, argc, argv, false, err);
-}
-
-int ff_option_args_first(const struct ff_option *o, size_t n, int argc, char **argv,
-			 struct ff_err *err)
-{
-	return take_args(o, n, argc, argv, true, err);
 }
 
 /* ---- configuration file */

@@ -44,16 +44,10 @@ struct ff_option {
 	int64_t min, max;
 };
 
-/* Sets one option from text. FF_EUSAGE with err for an unknown name or a bad value. */
-int ff_option_set(const struct ff_option *o, size_t n, const char *name, const char *value,
-		  struct ff_err *err);
 /* Reads argv[1..argc): `--name value`, `--name=value`, `-l value`, `-lvalue`; `--` ends the
  * options; what is no option is moved to the end in its order. Returns the index of the first of
  * these (argc if there is none), or FF_EUSAGE with err. */
 int ff_option_args(const struct ff_option *o, size_t n, int argc, char **argv, struct ff_err *err);
-/* The same, but the first word that is no option ends them (`run -- CMD`, `COMMAND [ARG]...`). */
-int ff_option_args_first(const struct ff_option *o, size_t n, int argc, char **argv,
-			 struct ff_err *err);
 /* Reads `key = value` lines; `#` begins a comment at the start of a line or behind a blank. file is
  * its name for err. An unknown key is an error. */
 int ff_option_file(const struct ff_option *o, size_t n, const char *file, struct ff_str text,

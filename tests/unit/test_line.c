@@ -846,17 +846,6 @@ START_TEST(test_entry_random)
 }
 END_TEST
 
-START_TEST(test_tag_names)
-{
-	for (int k = FF_TAG_NONE; k <= FF_TAG_PID; k++) {
-		const char *name = ff_tag_kind_name((enum ff_tag_kind)k);
-		ck_assert_int_eq(ff_tag_kind_parse(ff_str_z(name)), k);
-	}
-	ck_assert_int_eq(ff_tag_kind_parse(FF_STR("rank")), -1);
-	ck_assert_int_eq(ff_tag_kind_parse(FF_STR("")), -1);
-}
-END_TEST
-
 #define LOOP(tc, fn, n) tcase_add_loop_test(tc, fn, 0, (int)(n))
 
 int main(void)
@@ -874,7 +863,6 @@ int main(void)
 	tcase_add_test(tc, test_entry_stamp);
 	tcase_add_test(tc, test_entry_nul);
 	tcase_add_test(tc, test_entry_random);
-	tcase_add_test(tc, test_tag_names);
 	tcase_set_timeout(tc, 100);
 	suite_add_tcase(s, tc);
 	SRunner *sr = srunner_create(s);

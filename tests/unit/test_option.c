@@ -115,23 +115,6 @@ START_TEST(test_args)
 }
 END_TEST
 
-START_TEST(test_args_first)
-{
-	struct values v = {.world = -1};
-	struct ff_option o[OPTIONS];
-	char line[] = "x --json cmd --verbose", *argv[16];
-	struct ff_err err = {0};
-	fill(o, &v);
-	int argc = split(line, argv);
-	ck_assert_int_eq(ff_option_args_first(o, OPTIONS, argc, argv, &err), 2);
-	ck_assert(v.json);
-	ck_assert(!v.verbose);
-	ck_assert_str_eq(argv[2], "cmd");
-	ck_assert_str_eq(argv[3], "--verbose");
-	ff_option_finish(o, OPTIONS);
-}
-END_TEST
-
 static const struct {
 	const char *text;
 	const char *error; /* NULL: accepted */
@@ -174,9 +157,8 @@ START_TEST(test_print_is_file)
 	struct ff_buf first = {0}, second = {0};
 	fill(oa, &a);
 	fill(ob, &b);
-	ck_assert_int_eq(ff_option_set(oa, OPTIONS, "job", "j", NULL), 0);
-	ck_assert_int_eq(ff_option_set(oa, OPTIONS, "listen", "l", NULL), 0);
-	ck_assert_int_eq(ff_option_set(oa, OPTIONS, "none", "l", NULL), FF_EUSAGE);
+	struct ff_str told = FF_STR("job = j\nlisten = l\n");
+	ck_assert_int_eq(ff_option_file(oa, OPTIONS, "f", told, NULL), 0);
 	ff_option_print(oa, OPTIONS, &first);
 	ck_assert_int_eq(ff_option_file(ob, OPTIONS, "f", ff_buf_str(&first), NULL), 0);
 	ff_option_print(ob, OPTIONS, &second);
@@ -212,7 +194,6 @@ int main(void)
 	Suite *s = suite_create("option");
 	TCase *tc = tcase_create("option");
 	LOOP(tc, test_args, N(rows));
-	tcase_add_test(tc, test_args_first);
 	LOOP(tc, test_file, N(files));
 	tcase_add_test(tc, test_print_is_file);
 	tcase_add_test(tc, test_help);
