@@ -223,7 +223,9 @@ static void join_echoes(struct look *k)
 {
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		struct story *st = &k->stories[i];
-		const struct ff_sighting *s = st->own ? NULL : st->echo;
+		/* A table is printed when all is over: the place of its copies says nothing. */
+		const struct ff_sighting *copy = st->late && st->late->ev->quoted ? st->late : NULL;
+		const struct ff_sighting *s = st->own ? NULL : st->echo ? st->echo : copy;
 		for (size_t j = 0; s && j < k->ngroups; j++) {
 			bool after = st->report && before(st->report, s);
 			if (ff_group_has(&k->groups[j], s) && !after) {
@@ -289,7 +291,7 @@ bool ff_look_progressed(const struct look *k)
 	return false;
 }
 
-static bool all_ends_told(const struct look *k)
+bool ff_look_ends_told(const struct look *k)
 {
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		if (!k->t->ranks[i].exit) {
@@ -307,8 +309,33 @@ bool ff_story_signalled(const struct look *k, const struct story *st)
 	if (!st->sig || st->report || st->own || st->torn) {
 		return false;
 	}
-	bool words = st->line->own_stream || k->reporters || all_ends_told(k);
+	bool words =
+		st->line->own_stream || k->reporters || (ff_look_ends_told(k) && k->loose_reports);
 	return st->sig != 6 || (words && !k->loose_aborts);
+}
+
+bool ff_story_open(const struct story *st, const struct ff_sighting *than)
+{
+	ff_usec d;
+	if (st->own || st->report || st->torn || st->closed || st->line->succeeded) {
+		return false;
+	}
+	return !than || !ff_when_diff(st->line->last_line, than->when, &d) || d <= FF_SECOND;
+}
+
+size_t ff_look_open(
+	const struct look *k, const int32_t *but, size_t nbut, const struct ff_sighting *than)
+{
+	size_t n = 0, j = 0;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		while (j < nbut && but[j] < st->line->rank) {
+			j++;
+		}
+		bool in = j < nbut && but[j] == st->line->rank;
+		n += !in && ff_story_open(st, than);
+	}
+	return n;
 }
 
 /* ---- findings */

@@ -59,12 +59,19 @@ struct names {
 	size_t n, cap;
 };
 
-static void add_name(const struct look *k, struct names *names, int32_t rank, int32_t speaker)
+static void add_name(
+	const struct look *k, struct names *names, int32_t rank, const struct ff_sighting *by)
 {
 	const struct story *st = story_of(k, rank);
 	/* A rank that nothing else speaks of may not exist at all. */
 	bool known = st && (k->t->roster_known || st->line->own_stream || st->line->exit);
-	if (known && !st->waited && rank != speaker) {
+	/* NCCL's root ends with the others: unheard, it is one of many that may be first. */
+	bool root = is_fault(by, "nccl-bootstrap");
+	bool heard = !known || st->line->heard != FF_UNHEARD;
+	if (root && !heard && ff_look_open(k, &rank, 1, NULL)) {
+		return;
+	}
+	if (known && !st->waited && rank != by->speaker) {
 		*FF_ARR_ADD(names->ranks, names->n, names->cap) = rank;
 	}
 }
@@ -76,7 +83,7 @@ static void add_key(const struct look *k, struct names *names, const struct ff_s
 	if (k->t->world_told && rank >= k->t->world && story_of(k, s->speaker)) {
 		*FF_ARR_ADD(names->ranks, names->n, names->cap) = s->speaker;
 	} else if (rank < INT32_MAX) {
-		add_name(k, names, (int32_t)rank, s->speaker);
+		add_name(k, names, (int32_t)rank, s);
 	}
 }
 
@@ -97,7 +104,7 @@ static struct names collect_names(const struct look *k, struct ff_finding *f)
 			add_key(k, &names, s);
 		}
 		for (size_t j = 0; !key && j < s->nnamed; j++) {
-			add_name(k, &names, s->named[j], s->speaker);
+			add_name(k, &names, s->named[j], s);
 		}
 	}
 	names.n = names.n ? sort_ranks(names.ranks, names.n) : 0;
@@ -244,7 +251,7 @@ struct graph {
 	struct place *v; /* NODES_MOST of them */
 	size_t n;
 	struct ff_map places; /* node -> its place */
-	bool adapters; /* each accusation is of an adapter that ran out of retries */
+	bool adapters;        /* each accusation is of an adapter that ran out of retries */
 };
 
 static struct place *place_in(struct graph *g, const char *node)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#define FEW 4 /* one in so many of those heard is no part of a fault of all */
+
 /* ---- same faults */
 
 /* The group whose first fault is before all other own faults; NULL where nobody can tell. */
@@ -86,6 +88,13 @@ static size_t count_without(const struct look *k, const struct group *g, bool *r
 	return n;
 }
 
+/* All but rank 0, with the constant cuda:0: only for rank 0 is that its own device. */
+static bool is_hard_wired(const struct look *k, const struct group *g)
+{
+	return is_fault(g->first, "device-mismatch") && g->n + 1 == k->t->nranks &&
+		k->t->roster_known && g->own[0]->rank == 1;
+}
+
 bool ff_rule_common(struct look *k, struct ff_finding *f)
 {
 	bool by_content, all_torn;
@@ -98,7 +107,7 @@ bool ff_rule_common(struct look *k, struct ff_finding *f)
 	/* The first to fail ends the others before they come to the same line. */
 	bool cut_short =
 		all_torn && nobody_reports(k) && (g->n > without || !ff_look_progressed(k));
-	if (!nearly_all && !cut_short) {
+	if (!nearly_all && (!cut_short || is_hard_wired(k, g))) {
 		return false;
 	}
 	size_t world = k->t->roster_known ? k->t->nranks : 0;
@@ -206,6 +215,34 @@ bool ff_rule_on_a_node(struct look *k, struct ff_finding *f)
 	return true;
 }
 
+/* What a group has, others may have too whose last words nobody captured. */
+static bool say_open(const struct look *k, struct ff_finding *f)
+{
+	f->kind = FF_VERDICT_UNDETERMINED;
+	f->confidence = FF_NO_CONFIDENCE;
+	f->candidates = f->ranks;
+	f->ncandidates = f->nranks;
+	f->ranks = NULL;
+	f->nranks = 0;
+	f->text = ff_arena_fmt(arena_of(k),
+		"ranks %s show the same fault of their own; of others nothing tells that they "
+		"did not have it too",
+		ff_look_ranks_text(k, f->candidates, f->ncandidates));
+	ff_finding_need(k, f, "each rank's stderr to its end would tell who had this fault");
+	return true;
+}
+
+/* Everybody was heard, and only few of them show it: no fault of all. */
+static bool are_few(const struct look *k, size_t n)
+{
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		if (k->t->ranks[i].heard == FF_UNHEARD) {
+			return false;
+		}
+	}
+	return n * FEW <= k->t->nranks;
+}
+
 bool ff_rule_on_some(struct look *k, struct ff_finding *f)
 {
 	bool by_content;
@@ -214,6 +251,10 @@ bool ff_rule_on_some(struct look *k, struct ff_finding *f)
 		return false;
 	}
 	ff_finding_group(k, f, g);
+	size_t open = ff_look_open(k, f->ranks, f->nranks, g->first);
+	if (open && !is_hard_wired(k, g) && !are_few(k, f->nranks)) {
+		return say_open(k, f);
+	}
 	f->confidence = is_vague(g->first) ? FF_POSSIBLE : FF_LIKELY;
 	f->text = ff_arena_fmt(arena_of(k),
 		"ranks %s show the same fault of their own, before anybody else's",
@@ -223,23 +264,12 @@ bool ff_rule_on_some(struct look *k, struct ff_finding *f)
 
 /* ---- own fault first */
 
-/* Was every other rank heard after this fault, or is its end explained? */
-static bool all_explained(const struct look *k, const struct ff_sighting *own)
+/* torchrun's word for a process that left with 1, as Python does for each uncaught exception, be it
+ * about a peer: where its text is lost, nothing tells which. */
+static bool is_lost_exception(const struct story *st)
 {
-	for (size_t i = 0; i < k->t->nranks; i++) {
-		const struct story *st = &k->stories[i];
-		const struct ff_rank_line *r = st->line;
-		ff_usec d;
-		if (r->rank == own->rank || st->report || st->torn || st->closed || r->succeeded ||
-			r->exit) {
-			continue;
-		}
-		if (ff_when_diff(r->last_line, own->when, &d) && d >= 0) {
-			continue;
-		}
-		return false;
-	}
-	return true;
+	return st->line->exit && st->line->exit_code == 1 &&
+		ff_event_field(st->line->exit->ev, FF_F_local_rank).n;
 }
 
 /* One fault without a rank, and one rank that ended by itself: its words (SOURCES.md
@@ -264,9 +294,17 @@ static const struct ff_sighting *claim_loose(const struct look *k, int32_t *ret_
 	if (!k->nloose || alone != 1) {
 		return NULL;
 	}
+	const struct story *who = story_of(k, *ret_rank);
+	if (is_lost_exception(who) && ff_look_open(k, ret_rank, 1, who->line->exit)) {
+		return NULL;
+	}
 	/* "Segmentation fault" is not the word of one that aborted. */
 	const char *died = ff_signal_fault(story_of(k, *ret_rank)->sig);
 	const char *said = k->loose[0]->ev->fault;
+	bool killed = !strcmp(said, "host-oom-kill");
+	if (killed && story_of(k, *ret_rank)->sig != 9) {
+		return NULL;
+	}
 	bool other = !strncmp(said, "sig", 3) && (!died || strcmp(died, said));
 	return other ? NULL : k->loose[0];
 }
@@ -350,6 +388,29 @@ static bool find_loose(struct look *k, struct ff_finding *f)
 	return true;
 }
 
+/* Another rank ended with an error and without a word, or of most of them no stderr was captured:
+ * they may have had this fault too. Who was heard and shows none is another matter. */
+static bool most_wordless(const struct look *k, const struct ff_sighting *own)
+{
+	const char *launcher =
+		ff_control_get(ff_facts_control(k->t->facts, "job@start"), "launcher");
+	bool joins = launcher && (!strcmp(launcher, "mpirun") || !strcmp(launcher, "srun"));
+	size_t wordless = 0;
+	/* Its console holds what any rank printed. */
+	joins = joins && own->stream && own->stream->origin.kind == FF_STREAM_MIXED;
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct story *st = &k->stories[i];
+		if (st->line->rank == own->rank || !ff_story_open(st, own)) {
+			continue;
+		}
+		if (st->alone && !st->sig) {
+			return true;
+		}
+		wordless += !joins && !st->line->not_stdout;
+	}
+	return wordless * 2 >= k->t->nranks - 1 && wordless;
+}
+
 bool ff_rule_own(struct look *k, struct ff_finding *f)
 {
 	bool by_content;
@@ -371,15 +432,18 @@ bool ff_rule_own(struct look *k, struct ff_finding *f)
 		}
 	}
 	ff_finding_group(k, f, g);
+	if (nobody_reports(k) && most_wordless(k, g->first)) {
+		return say_open(k, f);
+	}
 	bool sure = k->t->world_told && !by_content && !k->nloose && !g->first->ev->quoted &&
-		!left_out(g) && all_explained(k, g->first);
+		!left_out(g) && !ff_look_open(k, f->ranks, 1, g->first);
 	f->confidence = sure ? FF_CERTAIN : FF_LIKELY;
 	if (is_vague(g->first) && nobody_reports(k) && k->ngroups > 1) {
 		f->confidence = FF_POSSIBLE;
 	}
 	f->text = ff_arena_fmt(arena_of(k),
 		k->ngroups > 1 ? "rank %d's own fault is before every other rank's"
-		: nobody_reports(k)
+			: nobody_reports(k)
 			? "rank %d has a fault of its own; no other rank shows any"
 			: "rank %d is the only one with a fault of its own; the others only report",
 		(int)g->first->rank);
@@ -459,7 +523,7 @@ static bool find_odd_exits(const struct look *k, struct ff_finding *f)
 		const struct story *st = &k->stories[i];
 		int32_t code = st->line->exit_code;
 		if (is_wordless(st)) {
-			if (n && code != odd) {
+			if ((n && code != odd) || is_lost_exception(st)) {
 				return false;
 			}
 			odd = code;
@@ -557,6 +621,21 @@ static bool is_clean_up(const struct look *k, int32_t killed)
 	return false;
 }
 
+/* gloo and NCCL abort a process that lost a peer (SOURCES.md process-group-nccl): an abort without
+ * a word, where others' words are theirs, may be one of which the words are lost. */
+static bool may_be_report(const struct look *k, size_t open)
+{
+	static const char *const theirs[] = {"gloo-peer-closed", "nccl-timeout",
+		"nccl-remote-error", "collective-mismatch", "straggler-hang", NULL};
+	for (size_t i = 0; i < k->t->nranks; i++) {
+		const struct ff_sighting *s = k->stories[i].report;
+		if (s && is_one_of(s->ev->fault, theirs)) {
+			return true;
+		}
+	}
+	return open && !ff_look_ends_told(k);
+}
+
 bool ff_rule_killed(struct look *k, struct ff_finding *f)
 {
 	int32_t *ranks = FF_ARENA_ARR(arena_of(k), int32_t, k->t->nranks + 1);
@@ -584,11 +663,19 @@ bool ff_rule_killed(struct look *k, struct ff_finding *f)
 	if (n == 1 && sig == 9 && is_clean_up(k, ranks[0])) {
 		return false;
 	}
+	/* The scheduler ended the job: so it did its processes. */
+	if ((sig == 9 || terms) && ff_outside_state(k)) {
+		return false;
+	}
+	size_t open = ff_look_open(k, ranks, n, f->proof[0]);
+	if ((open && terms) || (sig == 6 && may_be_report(k, open))) {
+		return false; /* a peer's end is followed by both of these */
+	}
 	ff_finding_blame(k, f, ranks, n);
 	f->cause = f->proof[0];
 	f->fault = ff_signal_fault(sig);
 	f->confidence = n == 1 && k->t->world_told && !terms ? FF_CERTAIN : FF_LIKELY;
-	if (k->ngroups || k->nloose || !all_known(k)) {
+	if (open || k->ngroups || k->nloose || !all_known(k)) {
 		f->confidence = FF_LIKELY;
 	}
 	if (n == k->t->nranks && n > 1) {
@@ -606,7 +693,7 @@ bool ff_rule_killed(struct look *k, struct ff_finding *f)
 bool ff_rule_silent_exit(struct look *k, struct ff_finding *f)
 {
 	const struct story *who = NULL;
-	size_t others = 0, rivals = 0;
+	size_t others = 0, rivals = 0, losses = 0;
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		const struct story *st = &k->stories[i];
 		if (st->own || st->late) {
@@ -618,10 +705,18 @@ bool ff_rule_silent_exit(struct look *k, struct ff_finding *f)
 		}
 		who = silent ? st : who;
 		others += st->closed || st->report;
+		losses += st->report && is_loss(st->report);
 		rivals += st->alone && !silent;
 	}
 	/* Where reports carry no rank, they may be this rank's. */
-	if (!who || k->nloose || (k->loose_reports && others + 1 < k->t->nranks)) {
+	if (!who || k->nloose || k->loose_reports) {
+		return false;
+	}
+	bool lost = is_lost_exception(who);
+	if ((lost || others) && ff_look_open(k, &who->line->rank, 1, who->line->exit)) {
+		return false;
+	}
+	if (lost && losses + 1 < k->t->nranks) {
 		return false;
 	}
 	if (!others && (rivals || !k->t->roster_known || k->nhosts || k->nwords)) {
@@ -695,7 +790,8 @@ bool ff_rule_handled(struct look *k, struct ff_finding *f)
 		f->text = "every rank heard shows the same fault, though not as the end of it";
 		return true;
 	}
-	if (n != 1) {
+	bool others = ff_look_open(k, &who->line->rank, 1, who->echo) != 0;
+	if (n != 1 || (others && nobody_reports(k))) {
 		return false;
 	}
 	ff_finding_blame(k, f, &who->line->rank, 1);

@@ -1,8 +1,8 @@
 #include "core/rules_own.h"
 
-#define GRACE (30 * FF_SECOND)     /* between a scheduler's signal and its word about it */
+#define GRACE (30 * FF_SECOND)      /* between a scheduler's signal and its word about it */
 #define STALL_MIN (120 * FF_SECOND) /* shared/README.md 7: max(120 s, 10 x its own cadence) */
-#define HANG_MIN (600 * FF_SECOND) /* without any step before a time limit: it may have hung */
+#define HANG_MIN (600 * FF_SECOND)  /* without any step before a time limit: it may have hung */
 
 /* ---- clean */
 
@@ -204,6 +204,11 @@ static const char *state_fault(const char *state)
 	return NULL;
 }
 
+const char *ff_outside_state(const struct look *k)
+{
+	return state_fault(ff_facts_state(k->t->facts, arena_of(k)));
+}
+
 /* The most telling word: a reason beats a bare signal to a launcher; then the earlier one. */
 static int word_worth(const struct ff_sighting *s)
 {
@@ -280,7 +285,7 @@ static bool step_cancelled(const struct look *k)
 
 bool ff_rule_external(struct look *k, struct ff_finding *f)
 {
-	const char *state = state_fault(ff_facts_state(k->t->facts, arena_of(k)));
+	const char *state = ff_outside_state(k);
 	const struct ff_sighting *word = best_word(k);
 	f->kind = FF_VERDICT_EXTERNAL;
 	if (word && precedes_all(k, word)) {

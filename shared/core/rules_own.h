@@ -59,10 +59,10 @@ struct look {
 	struct ff_map ends; /* node ("": unknown), or stream -> struct end: marks of clean-up */
 	const struct ff_sighting *first_end;
 	const struct ff_sighting *cancel; /* the first bare "STEP ... CANCELLED" */
-	size_t loose_reports; /* reports of nobody knows which rank */
-	size_t loose_aborts;  /* among them those after which a process aborts */
-	struct ff_collectives *calls; /* process groups; NULL until a rule asks */
-	size_t reporters; /* ranks that report about others */
+	size_t loose_reports;             /* reports of nobody knows which rank */
+	size_t loose_aborts;              /* among them those after which a process aborts */
+	struct ff_collectives *calls;     /* process groups; NULL until a rule asks */
+	size_t reporters;                 /* ranks that report about others */
 };
 
 /* ---- small questions */
@@ -164,8 +164,20 @@ bool ff_look_progressed(const struct look *k);
 const char *ff_look_ranks_text(const struct look *k, const int32_t *ranks, size_t n);
 /* It died of a signal that nobody sent for clean-up, and not of a report of its own. */
 bool ff_story_signalled(const struct look *k, const struct story *st);
+/* Nothing tells how this rank came to its end: no report, no teardown, no success, and it was not
+ * heard going on after `than` (NULL: any time). It may have had the same fault, or an earlier one,
+ * in words that nobody captured. */
+bool ff_story_open(const struct story *st, const struct ff_sighting *than);
+/* How many of the roster's ranks but these (ascending) are open. */
+size_t ff_look_open(
+	const struct look *k, const int32_t *but, size_t nbut, const struct ff_sighting *than);
+/* How each rank of the roster ended is told. */
+bool ff_look_ends_told(const struct look *k);
 /* s is the fault that the group's members share. */
 bool ff_group_has(const struct group *g, const struct ff_sighting *s);
+
+/* The fault that the scheduler's state of the job tells ("preempted"); NULL. */
+const char *ff_outside_state(const struct look *k);
 
 void ff_finding_proof(const struct look *k, struct ff_finding *f, const struct ff_sighting *s);
 /* Verdict rank: these, ascending. */

@@ -243,14 +243,17 @@ bool ff_rule_late(struct look *k, struct ff_finding *f)
 bool ff_rule_early(struct look *k, struct ff_finding *f)
 {
 	const struct story *who = NULL;
-	size_t n = 0, reports = 0;
+	size_t n = 0, reports = 0, losses = 0;
+	bool by_srun = true;
 	for (size_t i = 0; i < k->t->nranks; i++) {
 		const struct story *st = &k->stories[i];
 		if (st->own || st->sig || st->echo) {
 			return false;
 		}
 		reports += st->report != NULL;
+		losses += st->report && is_loss(st->report);
 		bool badly = st->line->exit && st->line->exit_code != 0;
+		by_srun = by_srun && (!badly || domain_of(st->line->exit) == FF_DOMAIN_SCHEDULER);
 		if (!badly && !st->closed) {
 			who = st;
 			n++;
@@ -260,8 +263,10 @@ bool ff_rule_early(struct look *k, struct ff_finding *f)
 		return false;
 	}
 	bool told = who->line->exit && who->line->exit_code == 0;
-	if (!told && (!who->line->stderr_to_end || k->t->nranks < 3)) {
-		return false;
+	if (!told &&
+		(!who->line->stderr_to_end || k->t->nranks < 3 ||
+			(!by_srun && losses + 1 < k->t->nranks))) {
+		return false; /* torchrun's table leaves out who it ended, and may be cut */
 	}
 	ff_finding_blame(k, f, &who->line->rank, 1);
 	f->fault = "early-exit";
@@ -293,7 +298,9 @@ bool ff_rule_node_gone(struct look *k, struct ff_finding *f)
 		size_t ranks = 0, words = 0;
 		for (size_t j = 0; j < k->t->nranks; j++) {
 			const struct story *st = &k->stories[j];
-			if (st->own) {
+			/* Who was not heard at all may have been first. */
+			bool unheard = st->line->heard == FF_UNHEARD && ff_story_open(st, NULL);
+			if (st->own || unheard) {
 				return false;
 			}
 			if (!st->line->node || strcmp(st->line->node, node)) {

@@ -70,6 +70,7 @@ struct ff_rank_line { /* a rank in one attempt */
 	const char *node;      /* NULL unknown */
 	enum ff_heard heard;
 	bool stderr_to_end;    /* its stderr was captured to its end */
+	bool not_stdout;       /* some of what was captured does not say that it is stdout */
 	bool own_stream;       /* a stream or tag of its own: its words can be told from others' */
 	bool marked;           /* success marker after its last fault */
 	bool succeeded;        /* the same in a run that did not end badly, or exit 0 told */

@@ -155,6 +155,7 @@ static void add_lane(struct ff_timeline *t, const struct ff_lane_ref *ref)
 	ff_when_later(&r->last_line, last);
 	ff_when_later(&r->last_progress, ff_timeline_lane_when(t, s, &l->progress));
 	r->own_stream = true;
+	r->not_stdout = r->not_stdout || s->origin.fd != FF_FD_STDOUT;
 	r->steps += l->steps;
 	r->last_words = r->last_words || !l->progress.set || l->last_offset > l->progress.offset;
 	ff_usec gap = ff_timeline_cadence(l);
@@ -188,6 +189,7 @@ static void add_declared(struct ff_timeline *t)
 			continue;
 		}
 		r->own_stream = true;
+		r->not_stdout = r->not_stdout || s->origin.fd != FF_FD_STDOUT;
 		r->heard = r->heard == FF_UNHEARD && !s->origin.filtered ? FF_QUIET : r->heard;
 		r->stderr_to_end = r->stderr_to_end || (holds_stderr(t, s) && stream_to_end(t, s));
 	}
@@ -259,6 +261,27 @@ static void add_exit(struct ff_timeline *t, const struct ff_sighting *s, int32_t
 	r->pid = r->pid != FF_UNKNOWN ? r->pid : s->pid;
 }
 
+/* A launcher names by pid alone whom it ends. Where those pids are as many as there are ranks of
+ * whose end nothing is said, they are theirs: who is not among them died by itself. */
+static void add_unnamed_senders(struct ff_timeline *t)
+{
+	size_t pids = 0, without = 0;
+	for (size_t i = 0; i < t->maps->nsenders; i++) {
+		const struct ff_sender *send = &t->maps->senders[i];
+		bool here = send->s->attempt == t->attempt && !send->forced;
+		if (here && send->rank == FF_UNKNOWN) {
+			pids += send->s->ev->count;
+		}
+	}
+	for (size_t i = 0; i < t->nranks; i++) {
+		without += !t->ranks[i].exit && !t->ranks[i].ended_by_agent;
+	}
+	for (size_t i = 0; t->roster_known && pids == without && i < t->nranks; i++) {
+		struct ff_rank_line *r = &t->ranks[i];
+		r->ended_by_agent = r->ended_by_agent || !r->exit;
+	}
+}
+
 static void add_exits(struct ff_timeline *t)
 {
 	for (size_t i = 0; i < t->nall; i++) {
@@ -282,6 +305,7 @@ static void add_exits(struct ff_timeline *t)
 			r->forced = r->forced || send->forced;
 		}
 	}
+	add_unnamed_senders(t);
 }
 
 static void add_faults(struct ff_timeline *t)

@@ -399,6 +399,13 @@ bool ff_timeline_tasks_are_ranks(const struct ff_timeline *t)
 	return !t->maps->tasks_are_agents && !t->maps->tasks_are_partial;
 }
 
+/* slurmstepd counts within its node, and one node's log does not tell that there are no others: its
+ * numbers are ranks' only where a stream declared whose they are (SOURCES.md slurm-messages). */
+static bool may_be_local(const struct ff_timeline *t, const struct ff_sighting *s)
+{
+	return !s->sig || s->sig->domain != FF_DOMAIN_SCHEDULER || !t->maps->local_is_global;
+}
+
 /* What an event says itself about who ended: rank, local rank, task or pid. */
 static int32_t rank_of_text(struct ff_timeline *t, const struct ff_sighting *s)
 {
@@ -412,7 +419,7 @@ static int32_t rank_of_text(struct ff_timeline *t, const struct ff_sighting *s)
 		return s->named[0];
 	}
 	int64_t local = ff_event_int(e, FF_F_local_rank, FF_UNKNOWN);
-	if (local != FF_UNKNOWN && s->stream) {
+	if (local != FF_UNKNOWN && s->stream && may_be_local(t, s)) {
 		int32_t r = local_to_global(t, place_of(s->stream), s->attempt, local);
 		if (r != FF_UNKNOWN) {
 			return r;

@@ -12,6 +12,7 @@ import argparse
 import copy
 import json
 import pathlib
+import re
 import sys
 
 try:
@@ -22,8 +23,7 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests/schema"
-RULES = ["clean", "external", "hardware", "same-fault-everywhere", "same-fault-on-a-node", "same-fault-on-some", "own-fault-first",
-         "several", "killed", "accused", "did-not-arrive", "silent", "undetermined"]
+RULES = re.findall(r"^\tX\(\w+, \"([a-z-]+)\"\)", (ROOT / "shared/core/rules.h").read_text(), re.M)  # FF_RULES, in its order
 LAST = float("inf")
 
 
@@ -75,10 +75,13 @@ def event_order(event):
 def canonical(doc, schema):
     """What the schema can't say about a verdict."""
     yield from keys_in_order(schema, doc, "", schema["$defs"])
+    if unknown := [w["rule"] for w in doc["why"] if w["rule"] not in RULES]:
+        yield f"/why: no such rules: {unknown}"
+        return
     orders = {
         "initiating": lambda i: (first_rank(i), i["node"] or ""), "collateral": first_rank, "ranks": first_rank, "why_not": first_rank,
         "events": event_order, "attempts": lambda a: a["attempt"], "clock": lambda c: c["node"].encode(), "missing": lambda m: m.encode(),
-        "why": lambda w: RULES.index(w["rule"]) if w["rule"] in RULES else len(RULES),
+        "why": lambda w: RULES.index(w["rule"]),
     }
     for key, order in orders.items():
         places = [order(x) for x in doc[key]]

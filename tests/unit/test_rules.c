@@ -24,6 +24,7 @@ static const struct world_stream two_nodes[] = {
 	}
 #define ROW(rank, local, code, pid) "rank=" rank ";local_rank=" local ";exit_code=" code ";pid=" pid
 #define OFF(rule) (1ull << FF_RULE_##rule)
+#define NOT_1 (1ull << 61) /* no rule: nothing was heard of rank 1 */
 #define NO_RANKS (1ull << 62) /* no rule: no rank was started */
 #define NO_STEPS (1ull << 63) /* no rule: the job died before its first step */
 
@@ -244,6 +245,64 @@ static const struct {
 			E("1", 1000, "straggler-hang", "timed out", "ran_for=8000")},
 		FF_VERDICT_UNDETERMINED, "", NULL, "straggler-hang", FF_NO_CONFIDENCE,
 		FF_RULE_undetermined, 0, 0},
+	{"a node without a farewell, and a rank elsewhere that nobody heard", "FAILED",
+		{E("0", 1000, "gloo-peer-closed", "closed", NULL)}, FF_VERDICT_UNDETERMINED, "",
+		NULL, "gloo-peer-closed", FF_NO_CONFIDENCE, FF_RULE_undetermined, NOT_1, 0},
+	{"the same fault on two; nothing tells that the others did not have it", "FAILED",
+		{E("1", 1000, "index-error", "IndexError: 57", NULL),
+			E("3", 1010, "index-error", "IndexError: 57", NULL)},
+		FF_VERDICT_UNDETERMINED, "", NULL, "index-error", FF_NO_CONFIDENCE, FF_RULE_on_some,
+		0, 0},
+	{"a fault of one, and another that left with 1 without a word", "FAILED",
+		{E("1", 1000, "index-error", "IndexError: 57", NULL),
+			E("b.agent", 1200, "process-exit", "row", ROW("2", "0", "1", "43"))},
+		FF_VERDICT_UNDETERMINED, "", NULL, "index-error", FF_NO_CONFIDENCE, FF_RULE_own, 0,
+		0},
+	{"an exception's words are lost, and the others were ended", "FAILED",
+		{E("b.agent", 1100, "process-exit", "row", ROW("2", "0", "1", "43")),
+			E("b.agent", 1000, "agent-closing", "c", "pid=44;signal=SIGTERM"),
+			E("b.agent", 1200, "process-exit", "row", ROW("3", "1", "-15", "44")),
+			E("0", 1000, "gloo-peer-closed", "closed", NULL),
+			E("1", 1000, "gloo-peer-closed", "closed", NULL)},
+		FF_VERDICT_UNDETERMINED, "", NULL, "gloo-peer-closed", FF_NO_CONFIDENCE,
+		FF_RULE_undetermined, 0, 0},
+	{"two left with 1 without a word: that is no code of their own", "FAILED",
+		{E("0", 1000, "gloo-peer-closed", "closed", NULL),
+			E("1", 1000, "gloo-peer-closed", "closed", NULL),
+			E("b.agent", 1200, "process-exit", "row", ROW("2", "0", "1", "43")),
+			E("b.agent", 1200, "process-exit", "row", ROW("3", "1", "1", "44"))},
+		FF_VERDICT_UNDETERMINED, "", NULL, "gloo-peer-closed", FF_NO_CONFIDENCE,
+		FF_RULE_undetermined, 0, 0},
+	{"an abort without a word may be that of one that lost a peer", "FAILED",
+		{E("b.agent", 1200, "process-exit", "row", ROW("2", "0", "-6", "43")),
+			E("0", 1100, "gloo-peer-closed", "closed", NULL),
+			E("1", 1100, "gloo-peer-closed", "closed", NULL),
+			E("3", 1100, "gloo-peer-closed", "closed", NULL)},
+		FF_VERDICT_UNDETERMINED, "", NULL, "gloo-peer-closed", FF_NO_CONFIDENCE,
+		FF_RULE_undetermined, 0, 0},
+	{"killed in a job that the scheduler ended", "PREEMPTED",
+		{E("sched", 1000, "process-exit", "e", "rank=2;exit_code=-9"),
+			E("0", 900, "straggler-hang", "timed out", "ran_for=8000")},
+		FF_VERDICT_UNDETERMINED, "", NULL, "straggler-hang", FF_NO_CONFIDENCE,
+		FF_RULE_undetermined, 0, 0},
+	{"a process of nobody knows which rank was killed, and another aborted", "FAILED",
+		{E("mixed", 1000, "host-oom-kill", "Killed process 99", NULL),
+			E("0", 1100, "collective-mismatch", "m", NULL),
+			E("b.agent", 1200, "process-exit", "row", ROW("2", "0", "-6", "43"))},
+		FF_VERDICT_UNDETERMINED, "", NULL, "host-oom-kill", FF_NO_CONFIDENCE,
+		FF_RULE_undetermined, 0, 0},
+	{"who is not among the pids that the agents end died by itself", "FAILED",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("b.agent", 1001, "agent-closing", "c", "pid=44;signal=SIGTERM"),
+			E("a.agent", 1001, "agent-closing", "c", "pid=41;signal=SIGTERM"),
+			E("a.agent", 1001, "agent-closing", "c", "pid=42;signal=SIGTERM"),
+			E("b.agent", 1200, "process-exit", "row", ROW("2", "0", "1", "43"))},
+		FF_VERDICT_RANK, "2", NULL, "index-error", FF_CERTAIN, FF_RULE_own, 0, 0},
+	{"some of the pids that the agents end are not told: who died is not known", "FAILED",
+		{E("2", 1000, "index-error", "IndexError: 57", NULL),
+			E("b.agent", 1001, "agent-closing", "c", "pid=44;signal=SIGTERM"),
+			E("b.agent", 1200, "process-exit", "row", ROW("2", "0", "1", "43"))},
+		FF_VERDICT_RANK, "2", NULL, "index-error", FF_LIKELY, FF_RULE_own, 0, 0},
 	{"the kernel says that a GPU's memory is broken", "FAILED",
 		{E("kern", 1000, "ecc-uncorrectable", "NVRM: Xid 48", NULL),
 			E("0", 2000, "gloo-peer-closed", "closed", NULL),
@@ -418,12 +477,13 @@ static const struct {
 		FF_RULE_undetermined, 0, 0},
 };
 
-/* The streams of ranks are taken away: only the agents' and the others' are left. */
-static void drop_ranks(struct world *w)
+/* The streams of ranks, or of one, are taken away: the agents' and the others' are left. */
+static void drop_ranks(struct world *w, int32_t only)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < w->n; i++) {
-		if (w->streams[i]->origin.rank == FF_UNKNOWN) {
+		int32_t rank = w->streams[i]->origin.rank;
+		if (rank == FF_UNKNOWN || (only != FF_UNKNOWN && rank != only)) {
 			w->streams[kept++] = w->streams[i];
 		} else {
 			ff_stream_destroy(w->streams[i]);
@@ -435,6 +495,9 @@ static void drop_ranks(struct world *w)
 static void first_steps(struct world *w, int i)
 {
 	for (int r = 0; r < 4 && !(cases[i].off & NO_STEPS); r++) {
+		if (r == 1 && (cases[i].off & NOT_1)) {
+			continue;
+		}
 		char name[2] = {(char)('0' + r), '\0'};
 		world_progress(w, name, 100, false);
 	}
@@ -445,7 +508,10 @@ static struct ff_verdict *judge_case(struct world *w, int i, uint64_t off)
 	world_init(w, 4, "torchrun");
 	world_streams(w, two_nodes, N(two_nodes));
 	if (cases[i].off & NO_RANKS) {
-		drop_ranks(w);
+		drop_ranks(w, FF_UNKNOWN);
+	}
+	if (cases[i].off & NOT_1) {
+		drop_ranks(w, 1);
 	}
 	first_steps(w, i);
 	world_events(w, cases[i].events, EVENTS);
@@ -480,7 +546,7 @@ END_TEST
 
 START_TEST(without_its_rule_the_answer_is_another)
 {
-	if (!(cases[_i].off & ~(NO_STEPS | NO_RANKS))) {
+	if (!(cases[_i].off & ~(NOT_1 | NO_STEPS | NO_RANKS))) {
 		return;
 	}
 	struct world w;
