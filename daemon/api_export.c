@@ -36,6 +36,7 @@ struct part {
 	enum ff_clock clock;
 	struct ff_line_tags tags;
 	struct ff_buf line;
+	struct ff_mask_lines mask; /* of a file's lines */
 };
 
 enum stage { STAGE_HEAD, STAGE_SEGMENTS, STAGE_FILES, STAGE_END };
@@ -197,7 +198,10 @@ static int open_file(const struct part *p)
 /* A line of a file, masked. Its stamp is in its stream's digest, if it counts. */
 static void put_file_line(struct export *e, struct part *p, uint64_t at)
 {
-	(void)ff_mask(p->line.p, p->line.len);
+	(void)ff_mask_line(&p->mask, p->line.p, p->line.len);
+	if (p->line.len >= SHOWN_MAX) {
+		ff_mask_cut(p->line.p, p->line.len);
+	}
 	put(e, p, at, FF_TIME_NONE, FF_CLOCK_NONE, no_tags, ff_buf_str(&p->line));
 	ff_buf_clear(&p->line);
 }

@@ -168,11 +168,17 @@ static void read_file(const struct logs *l, struct wanted *w)
 	close(fd);
 }
 
-static void put_line(struct ff_jw *w, const struct wanted *of, struct lines_one *line)
+/* Others than those of files were masked as they came. */
+static void mask_line(struct ff_mask_lines *m, struct lines_one *line)
 {
-	if (of->path) {
-		(void)ff_mask(line->text, line->len); /* others were masked as they came */
+	(void)ff_mask_line(m, line->text, line->len);
+	if (line->len == FF_LINE_MAX) {
+		ff_mask_cut(line->text, line->len);
 	}
+}
+
+static void put_line(struct ff_jw *w, const struct wanted *of, const struct lines_one *line)
+{
 	ff_jw_open(w, '{');
 	ff_jw_kstrz(w, "stream", of->key);
 	if (line->number) {
@@ -208,7 +214,11 @@ static void put_stream(struct ff_jw *w, struct wanted *of, bool around)
 		put_gone(w, of);
 		return;
 	}
+	struct ff_mask_lines mask = {0};
 	for (size_t i = 0; i < l->n && w->out->len < ANSWER_MAX; i++) {
+		if (of->path) {
+			mask_line(&mask, &l->v[i]);
+		}
 		put_line(w, of, &l->v[i]);
 	}
 }

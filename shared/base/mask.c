@@ -15,17 +15,24 @@
  *	aws     AKIA or ASIA and 16 capitals and digits
  *	gcp     AIza and 35; ya29. and 20
  *	jwt     eyJ and 16, with a dot
+ *	gitlab  glpat- and 20: GitLab
+ *	nvidia  nvapi- and 20: NVIDIA NGC
  *	bearer  what follows Bearer or Basic and a blank, 16 and a digit
  *	url     a password in SCHEME://USER:PASSWORD@
  *	azure   what follows sig=, 40
- *	key     what follows a name that says so (names[]) and '=' or ':'
- *	pem     the lines of a private key
+ *	key     what follows a name that says so (names[]) and '=' or ':', or such an option
+ *	pem     the lines of a private key; also those whose BEGIN is not there, told by their
+ *	        form: a window of a log may begin inside one, and other ranks' lines stand between
  */
 #define PEM_WORD 16u /* base64 characters that are part of a private key */
+#define KEY_LINE_MOST 76u
+#define KEY_PREFIX_MOST 256u /* bytes of tags and times before it */
 #define URL_MOST 512u
 #define NAME_MOST 64u
-#define SEPARATORS 4u /* blanks and quotes between a name and its value */
-#define TELLING 512u  /* bytes in which a digit or dot has to be: a bound for hostile text */
+#define SCHEME_MOST 12u
+#define SEPARATORS 16u /* blanks, quotes and brackets between a name and its value */
+#define COLOUR_MOST 16u
+#define TELLING 512u /* bytes in which a digit or dot has to be: a bound for hostile text */
 
 enum class {
 	UPPER = 1,
@@ -34,7 +41,7 @@ enum class {
 	UNDER = 8,  /* _ - */
 	WORD = 16,  /* + / = ~ % */
 	VALUE = 32, /* what else a password may hold */
-	QUOTE = 64, /* blanks and quotes */
+	QUOTE = 64, /* what may stand between a name and its value */
 	DOT = 128,
 	ALNUM = UPPER | LOWER | DIGIT,
 	NAME = ALNUM | UNDER,
@@ -43,23 +50,94 @@ enum class {
 };
 
 static const unsigned char classes[256] = {
-	['0'] = DIGIT, ['1'] = DIGIT, ['2'] = DIGIT, ['3'] = DIGIT, ['4'] = DIGIT, ['5'] = DIGIT,
-	['6'] = DIGIT, ['7'] = DIGIT, ['8'] = DIGIT, ['9'] = DIGIT,
-	['A'] = UPPER, ['B'] = UPPER, ['C'] = UPPER, ['D'] = UPPER, ['E'] = UPPER, ['F'] = UPPER,
-	['G'] = UPPER, ['H'] = UPPER, ['I'] = UPPER, ['J'] = UPPER, ['K'] = UPPER, ['L'] = UPPER,
-	['M'] = UPPER, ['N'] = UPPER, ['O'] = UPPER, ['P'] = UPPER, ['Q'] = UPPER, ['R'] = UPPER,
-	['S'] = UPPER, ['T'] = UPPER, ['U'] = UPPER, ['V'] = UPPER, ['W'] = UPPER, ['X'] = UPPER,
-	['Y'] = UPPER, ['Z'] = UPPER,
-	['a'] = LOWER, ['b'] = LOWER, ['c'] = LOWER, ['d'] = LOWER, ['e'] = LOWER, ['f'] = LOWER,
-	['g'] = LOWER, ['h'] = LOWER, ['i'] = LOWER, ['j'] = LOWER, ['k'] = LOWER, ['l'] = LOWER,
-	['m'] = LOWER, ['n'] = LOWER, ['o'] = LOWER, ['p'] = LOWER, ['q'] = LOWER, ['r'] = LOWER,
-	['s'] = LOWER, ['t'] = LOWER, ['u'] = LOWER, ['v'] = LOWER, ['w'] = LOWER, ['x'] = LOWER,
-	['y'] = LOWER, ['z'] = LOWER,
-	['_'] = UNDER, ['-'] = UNDER,
-	['.'] = DOT, ['+'] = WORD, ['/'] = WORD, ['='] = WORD, ['~'] = WORD, ['%'] = WORD,
-	['!'] = VALUE, ['#'] = VALUE, ['$'] = VALUE, ['&'] = VALUE, ['*'] = VALUE, ['^'] = VALUE,
-	['?'] = VALUE, ['@'] = VALUE, [':'] = VALUE, ['|'] = VALUE, ['\\'] = VALUE,
-	[' '] = QUOTE, ['\t'] = QUOTE, ['"'] = QUOTE, ['\''] = QUOTE,
+	['0'] = DIGIT,
+	['1'] = DIGIT,
+	['2'] = DIGIT,
+	['3'] = DIGIT,
+	['4'] = DIGIT,
+	['5'] = DIGIT,
+	['6'] = DIGIT,
+	['7'] = DIGIT,
+	['8'] = DIGIT,
+	['9'] = DIGIT,
+	['A'] = UPPER,
+	['B'] = UPPER,
+	['C'] = UPPER,
+	['D'] = UPPER,
+	['E'] = UPPER,
+	['F'] = UPPER,
+	['G'] = UPPER,
+	['H'] = UPPER,
+	['I'] = UPPER,
+	['J'] = UPPER,
+	['K'] = UPPER,
+	['L'] = UPPER,
+	['M'] = UPPER,
+	['N'] = UPPER,
+	['O'] = UPPER,
+	['P'] = UPPER,
+	['Q'] = UPPER,
+	['R'] = UPPER,
+	['S'] = UPPER,
+	['T'] = UPPER,
+	['U'] = UPPER,
+	['V'] = UPPER,
+	['W'] = UPPER,
+	['X'] = UPPER,
+	['Y'] = UPPER,
+	['Z'] = UPPER,
+	['a'] = LOWER,
+	['b'] = LOWER,
+	['c'] = LOWER,
+	['d'] = LOWER,
+	['e'] = LOWER,
+	['f'] = LOWER,
+	['g'] = LOWER,
+	['h'] = LOWER,
+	['i'] = LOWER,
+	['j'] = LOWER,
+	['k'] = LOWER,
+	['l'] = LOWER,
+	['m'] = LOWER,
+	['n'] = LOWER,
+	['o'] = LOWER,
+	['p'] = LOWER,
+	['q'] = LOWER,
+	['r'] = LOWER,
+	['s'] = LOWER,
+	['t'] = LOWER,
+	['u'] = LOWER,
+	['v'] = LOWER,
+	['w'] = LOWER,
+	['x'] = LOWER,
+	['y'] = LOWER,
+	['z'] = LOWER,
+	['_'] = UNDER,
+	['-'] = UNDER,
+	['.'] = DOT,
+	['+'] = WORD,
+	['/'] = WORD,
+	['='] = WORD,
+	['~'] = WORD,
+	['%'] = WORD,
+	['!'] = VALUE,
+	['#'] = VALUE,
+	['$'] = VALUE,
+	['&'] = VALUE,
+	['*'] = VALUE,
+	['^'] = VALUE,
+	['?'] = VALUE,
+	['@'] = VALUE,
+	[':'] = VALUE,
+	['|'] = VALUE,
+	['\\'] = VALUE | QUOTE,
+	[' '] = QUOTE,
+	['\t'] = QUOTE,
+	['"'] = QUOTE,
+	['\''] = QUOTE,
+	['('] = QUOTE,
+	['['] = QUOTE,
+	['{'] = QUOTE,
 };
 
 static bool is(char c, unsigned of)
@@ -97,11 +175,41 @@ static bool has(struct ff_str s, size_t at, size_t n, unsigned of)
 	return false;
 }
 
+/* Where the front of a colour's escape that ends before s.p[at] begins, [1;33; `at`: none does. */
+static size_t colour_before(struct ff_str s, size_t at)
+{
+	size_t from = at;
+	while (from > 0 && at - from < COLOUR_MOST &&
+		(is(s.p[from - 1], DIGIT) || s.p[from - 1] == ';')) {
+		from--;
+	}
+	return from > 0 && s.p[from - 1] == '[' ? from - 1 : at;
+}
+
+/* Does an escape end before s.p[at]: \n in a quoted text, %3D in an address, or a colour's m? */
+static bool is_behind_escape(struct ff_str s, size_t at)
+{
+	const char *p = s.p + at;
+	if (at >= 2 && p[-2] == '\\') {
+		return memchr("nrt", p[-1], 3);
+	}
+	if (at >= 3 && p[-3] == '%') {
+		return is(p[-2], DIGIT) && is(p[-1], DIGIT | UPPER | LOWER);
+	}
+	return p[-1] == 'm' && colour_before(s, at - 1) < at - 1;
+}
+
+/* Can a word of its own begin at s.p[at]? */
+static bool is_start(struct ff_str s, size_t at)
+{
+	return !at || !is(s.p[at - 1], ALNUM) || is_behind_escape(s, at);
+}
+
 /* Does `word` stand right before s.p[at], as a word of its own? */
 static bool follows(struct ff_str s, size_t at, struct ff_str word)
 {
 	return at >= word.n && !memcmp(s.p + at - word.n, word.p, word.n) &&
-		(at == word.n || !is(s.p[at - word.n - 1], ALNUM));
+		is_start(s, at - word.n);
 }
 
 /* ---- names whose value is a secret */
@@ -118,15 +226,23 @@ static const struct {
 	{{"accountkey", 10}, 16},
 	{{"secret_key", 10}, 16},
 	{{"secret", 6}, 16},
+	{{"secretkey", 9}, 16},
 	{{"access_token", 12}, 16},
+	{{"accesstoken", 11}, 16},
 	{{"auth_token", 10}, 16},
+	{{"authtoken", 9}, 16},
 	{{"refresh_token", 13}, 16},
+	{{"refreshtoken", 12}, 16},
 	{{"id_token", 8}, 16},
+	{{"idtoken", 7}, 16},
 	{{"api_token", 9}, 16},
+	{{"apitoken", 8}, 16},
 	{{"session_token", 13}, 16},
+	{{"sessiontoken", 12}, 16},
 	{{"authorization", 13}, 16},
 	{{"password", 8}, 6},
 	{{"passwd", 6}, 6},
+	{{"passphrase", 10}, 6},
 	{{"sig", 3}, 40},
 };
 
@@ -173,8 +289,15 @@ static size_t telling_span(struct ff_str s, size_t at, unsigned of, size_t least
 	return n >= least && (!need || has(s, at, n, need)) ? span(s, at, of) : 0;
 }
 
+/* What a name's value holds, without the backslash before a quote that ends it. */
+static size_t value_span(struct ff_str s, size_t at, size_t least, unsigned need)
+{
+	size_t n = telling_span(s, at, ANY, least, need);
+	return n && s.p[at + n - 1] == '\\' ? n - 1 : n;
+}
+
 static struct found fronted(struct ff_str s, size_t at, struct ff_str front, unsigned of,
-			    size_t least, unsigned need, const char *kind)
+	size_t least, unsigned need, const char *kind)
 {
 	size_t n = follows(s, at, front) ? telling_span(s, at, of, least, need) : 0;
 	return (struct found){at - (n ? front.n : 0), n ? front.n + n : 0, kind};
@@ -204,10 +327,14 @@ static struct found at_underscore(struct ff_str s, size_t at)
 	return f;
 }
 
-/* sk-: words of prose may be joined by hyphens too, so a digit has to be there. */
+/* sk-, glpat-, nvapi-: words of prose may be joined by hyphens too, so a digit has to be there. */
 static struct found at_hyphen(struct ff_str s, size_t at)
 {
-	return fronted(s, at, FF_STR("sk-"), NAME, 20, DIGIT, "openai");
+	switch (s.p[at - 2]) {
+	case 'k': return fronted(s, at, FF_STR("sk-"), NAME, 20, DIGIT, "openai");
+	case 't': return fronted(s, at, FF_STR("glpat-"), NAME, 20, DIGIT, "gitlab");
+	default: return fronted(s, at, FF_STR("nvapi-"), NAME, 20, DIGIT, "nvidia");
+	}
 }
 
 /* AKIA, ASIA and AIza by their I. */
@@ -215,7 +342,7 @@ static struct found at_capital(struct ff_str s, size_t at)
 {
 	struct ff_str rest = ff_str_skip(s, at);
 	if (rest.n && rest.p[0] == 'A' &&
-	    (follows(s, at, FF_STR("AKI")) || follows(s, at, FF_STR("ASI")))) {
+		(follows(s, at, FF_STR("AKI")) || follows(s, at, FF_STR("ASI")))) {
 		size_t n = span(s, at + 1, UPPER | DIGIT);
 		bool whole = n == 16 && (at + 1 + n == s.n || !is(s.p[at + 1 + n], LOWER));
 		return (struct found){at - 3, whole ? 20 : 0, "aws"};
@@ -227,42 +354,90 @@ static struct found at_capital(struct ff_str s, size_t at)
 	return (struct found){0};
 }
 
-static bool is_scheme(struct ff_str s, size_t at)
+/* Where the name `authorization` ends whose scheme (Basic, Token, ...) begins at s.p[at]; 0: none.
+ */
+static size_t authorization(struct ff_str s, size_t at)
 {
-	if (follows(s, at, FF_STR("Bearer")) || follows(s, at, FF_STR("bearer"))) {
-		return true;
+	size_t name = run_before(s, at, QUOTE, SEPARATORS);
+	if (!name || (s.p[name - 1] != ':' && s.p[name - 1] != '=')) {
+		return 0;
 	}
-	/* "Basic" is a word of prose too */
-	static const char *const basic[] = {"Authorization: Basic", "authorization: Basic",
-		"Authorization: basic", "authorization: basic"};
-	for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
-		if (follows(s, at, ff_str_z(basic[i]))) {
-			return true;
+	struct ff_str end = FF_STR("authorization");
+	name = run_before(s, name - 1, QUOTE, SEPARATORS);
+	for (size_t k = 0; k < end.n; k++) {
+		if (name < end.n || small(s.p[name - end.n + k]) != end.p[k]) {
+			return 0;
 		}
 	}
-	return false;
+	return name;
 }
 
-/* The word behind Bearer or Basic: `at` is behind the blank. */
+/* Where what introduces the word behind s.p[at] begins, Bearer or a header's name; `at`: nothing
+ * does. */
+static size_t scheme_before(struct ff_str s, size_t at)
+{
+	size_t word = run_before(s, at, UPPER | LOWER, SCHEME_MOST + 1);
+	struct ff_str w = {s.p + word, at - word};
+	/* "Basic" and others are words of prose too */
+	size_t header = w.n && w.n <= SCHEME_MOST ? authorization(s, word) : 0;
+	if (header) {
+		return run_before(s, header, NAME, NAME_MOST);
+	}
+	bool bearer = follows(s, at, FF_STR("Bearer")) || follows(s, at, FF_STR("bearer")) ||
+		follows(s, at, FF_STR("BEARER"));
+	return bearer ? at - 6 : at;
+}
+
+/* Where the option begins (--api-key) whose value, behind a blank or as the next of a list, stands
+ * at s.p[at]; `at`: none does. */
+static size_t option_before(struct ff_str s, size_t at)
+{
+	size_t end = at;
+	while (end > 0 && at - end < SEPARATORS &&
+		(is(s.p[end - 1], QUOTE) || s.p[end - 1] == ',')) {
+		end--;
+	}
+	size_t from = run_before(s, end, NAME, NAME_MOST);
+	bool option = end - from > 2 && s.p[from] == '-' && s.p[from + 1] == '-';
+	return option && value_of(s, end) ? from : at;
+}
+
+/* The word behind Bearer or the like, or behind an option: `at` is behind the blank. */
 static struct found at_blank(struct ff_str s, size_t at)
 {
-	size_t n = is_scheme(s, at - 1) ? telling_span(s, at, TOKEN, 16, DIGIT) : 0;
-	return (struct found){at, n, "bearer"};
+	if (is(s.p[at - 2], UPPER | LOWER) && scheme_before(s, at - 1) < at - 1) {
+		return (struct found){at, telling_span(s, at, TOKEN, 16, DIGIT), "bearer"};
+	}
+	size_t from = at;
+	while (from < s.n && from - at < SEPARATORS && is(s.p[from], QUOTE)) {
+		from++;
+	}
+	bool value = from < s.n && s.p[from] != '-' && option_before(s, at) < at;
+	size_t end = at - 1;
+	while (value && (is(s.p[end - 1], QUOTE) || s.p[end - 1] == ',')) {
+		end--;
+	}
+	return (struct found){from, value ? value_span(s, from, value_of(s, end), 0) : 0, "key"};
 }
 
-/* The password before an '@': of an address with a scheme, without blanks and slashes in it. */
+/* The password before an '@': of an address with a scheme, without blanks and slashes in it. The
+ * last '@' ends it. */
 static struct found at_at(struct ff_str s, size_t at)
 {
-	size_t end = at - 1, i = end, colon = 0;
-	while (i > 0 && end - i < URL_MOST && s.p[i - 1] != '/' && is(s.p[i - 1], ANY)) {
+	size_t i = at - 1, end = i, colon = s.n;
+	while (i > 0 && at - i <= URL_MOST && s.p[i - 1] != '/' && is(s.p[i - 1], ANY)) {
 		i--;
 		if (s.p[i] == ':') {
 			colon = i;
 		}
 	}
-	bool url = i >= 3 && !memcmp(s.p + i - 3, "://", 3);
-	size_t n = url && colon > i && end > colon + 1 ? end - colon - 1 : 0;
-	return (struct found){colon + 1, n, "url"};
+	if (i < 3 || memcmp(s.p + i - 3, "://", 3) != 0 || colon == s.n) {
+		return (struct found){0};
+	}
+	for (size_t k = at; k < s.n && k - at < URL_MOST && s.p[k] != '/' && is(s.p[k], ANY); k++) {
+		end = s.p[k] == '@' ? k : end;
+	}
+	return (struct found){colon + 1, end - colon - 1, "url"};
 }
 
 /* The value of a name: `at` is behind '=' or ':'. */
@@ -279,8 +454,8 @@ static struct found at_equals(struct ff_str s, size_t at)
 	}
 	if (least) {
 		/* what is written behind a colon is prose unless it holds a digit or is quoted */
-		bool plain = s.p[at - 1] == ':' && (from == at || s.p[from - 1] == ' ');
-		n = telling_span(s, from, ANY, least, plain ? DIGIT : 0);
+		bool plain = s.p[at - 1] == ':' && (from == at || !memchr("\"'", s.p[from - 1], 2));
+		n = value_span(s, from, least, plain ? DIGIT : 0);
 	}
 	return (struct found){from, n, least == 40 ? "azure" : "key"};
 }
@@ -309,9 +484,26 @@ static size_t pem_body(struct ff_str s, size_t at)
 	struct ff_str key = FF_STR("PRIVATE KEY");
 	size_t most = at + 80 < s.n ? at + 80 : s.n;
 	ptrdiff_t name = ff_str_find(ff_str_n(s.p, most), key, at);
-	ptrdiff_t end = name < 0 ? -1 : ff_str_find(ff_str_n(s.p, most), FF_STR("-----"),
-		(size_t)name);
+	ptrdiff_t end =
+		name < 0 ? -1 : ff_str_find(ff_str_n(s.p, most), FF_STR("-----"), (size_t)name);
 	return end < 0 ? 0 : (size_t)end + 5;
+}
+
+/* Masks the words of base64 in p[from..end); returns how many. */
+static size_t mask_words(char *p, size_t from, size_t end)
+{
+	size_t found = 0;
+	while (from < end) {
+		/* within JSON its lines end in a backslash and an n */
+		bool newline = p[from] == '\\' && from + 1 < end && p[from + 1] == 'n';
+		size_t len = newline ? 0 : span(ff_str_n(p, end), from, ALNUM | WORD);
+		if (len >= PEM_WORD) {
+			mask(p + from, len, "pem");
+			found++;
+		}
+		from += newline ? 2 : len ? len : 1;
+	}
+	return found;
 }
 
 /* Masks the words of base64 of the key whose BEGIN stands at `at`, up to its END or up to the end
@@ -322,17 +514,72 @@ static size_t mask_pem(char *p, size_t n, size_t at, size_t *found)
 	size_t from = pem_body(s, at);
 	ptrdiff_t stop = from ? ff_str_find(s, FF_STR(PEM_END), from) : -1;
 	size_t end = !from ? at + sizeof PEM_BEGIN - 1 : stop < 0 ? n : (size_t)stop;
-	while (from && from < end) {
-		/* within JSON its lines end in a backslash and an n */
-		bool newline = p[from] == '\\' && from + 1 < end && p[from + 1] == 'n';
-		size_t len = newline ? 0 : span(ff_str_n(p, end), from, ALNUM | WORD);
-		if (len >= PEM_WORD) {
-			mask(p + from, len, "pem");
-			++*found;
-		}
-		from += newline ? 2 : len ? len : 1;
+	if (from) {
+		*found += mask_words(p, from, end);
 	}
 	return end;
+}
+
+static bool is_base64(char c)
+{
+	return is(c, ALNUM) || c == '+' || c == '/' || c == '=';
+}
+
+/* Where the word of base64 that ends before s.p[end] begins, if nothing is joined to it; `end`: no
+ * such word. */
+static size_t base64_before(struct ff_str s, size_t end)
+{
+	size_t from = end;
+	while (from > 0 && end - from <= KEY_LINE_MOST && is_base64(s.p[from - 1])) {
+		from--;
+	}
+	bool whole = end - from <= KEY_LINE_MOST && (!from || !is(s.p[from - 1], ANY));
+	return whole ? from : end;
+}
+
+/* A whole line of a key's body: 64 characters (RFC 7468), 70 (OpenSSH) or 76 (RFC 2045) of all
+ * sorts, as no word of prose, path or hash in hexadecimal digits has them. */
+static bool is_key_line(struct ff_str w)
+{
+	size_t upper = 0, lower = 0, digit = 0;
+	if (w.n != 64 && w.n != 70 && w.n != KEY_LINE_MOST) {
+		return false;
+	}
+	for (size_t i = 0; i < w.n; i++) {
+		upper += is(w.p[i], UPPER);
+		lower += is(w.p[i], LOWER);
+		digit += is(w.p[i], DIGIT);
+	}
+	return upper >= 8 && lower >= 8 && digit && upper + lower + digit + 8 >= w.n;
+}
+
+/* Where the line that ends before s.p[end] (its LF or the text's end) has its last byte + 1. */
+static size_t without_cr(struct ff_str s, size_t end)
+{
+	return end > 0 && s.p[end - 1] == '\r' ? end - 1 : end;
+}
+
+/* Is the line before the one that holds s.p[at] the line of a key, masked by now? */
+static bool is_behind_key_line(struct ff_str s, size_t at)
+{
+	size_t lf = at;
+	while (lf > 0 && at - lf < KEY_PREFIX_MOST && s.p[lf - 1] != '\n') {
+		lf--;
+	}
+	size_t end = lf > 0 && s.p[lf - 1] == '\n' ? without_cr(s, lf - 1) : 0;
+	size_t from = end > KEY_LINE_MOST ? end - KEY_LINE_MOST : 0;
+	ptrdiff_t mark = ff_str_find(ff_str_n(s.p, end), FF_STR("<secret:pem:"), from);
+	return mark >= 0 && end - (size_t)mark >= 64 && s.p[end - 1] == '*';
+}
+
+/* The word of a private key at the end of a line (before s.p[end]), wherever its BEGIN stands. */
+static struct found at_line_end(struct ff_str s, size_t end)
+{
+	end = without_cr(s, end);
+	size_t from = base64_before(s, end), n = end - from;
+	bool key = is_key_line(ff_str_n(s.p + from, n)) ||
+		(n >= PEM_WORD && is_behind_key_line(s, from));
+	return (struct found){from, key ? n : 0, "pem"};
 }
 
 /* ---- all together */
@@ -349,6 +596,7 @@ static struct found look(struct ff_str s, size_t i)
 	case '@': return at_at(s, i + 1);
 	case '=':
 	case ':': return at_equals(s, i + 1);
+	case '\n': return at_line_end(s, i);
 	default: return (struct found){0};
 	}
 }
@@ -357,29 +605,63 @@ static struct found look(struct ff_str s, size_t i)
  * a load or two a byte. A bit for each kind of second byte. */
 enum pair {
 	PAIR_UNDER = 1,   /* hf_ gh?_ github_pat_ wandb_v1_ */
-	PAIR_HYPHEN = 2,  /* sk- and -----BEGIN */
+	PAIR_HYPHEN = 2,  /* sk- glpat- nvapi- and -----BEGIN */
 	PAIR_DOT = 4,     /* ya29. */
 	PAIR_I = 8,       /* AKIA ASIA AIza */
 	PAIR_J = 16,      /* eyJ */
-	PAIR_BLANK = 32,  /* Bearer, Basic */
-	PAIR_AT = 64,     /* behind any byte */
+	PAIR_BLANK = 32,  /* the ends of Bearer, Basic, Token, names[], lists */
+	PAIR_ANY = 64,    /* behind any byte: an '@', the end of a line */
 	PAIR_VALUE = 128, /* the ends of names[], blanks and quotes */
 };
 
 static const unsigned char seconds[256] = {
-	['_'] = PAIR_UNDER, ['-'] = PAIR_HYPHEN, ['.'] = PAIR_DOT, ['I'] = PAIR_I, ['J'] = PAIR_J,
-	[' '] = PAIR_BLANK, ['@'] = PAIR_AT, ['='] = PAIR_VALUE, [':'] = PAIR_VALUE,
+	['_'] = PAIR_UNDER,
+	['-'] = PAIR_HYPHEN,
+	['.'] = PAIR_DOT,
+	['I'] = PAIR_I,
+	['J'] = PAIR_J,
+	[' '] = PAIR_BLANK,
+	['@'] = PAIR_ANY,
+	['\n'] = PAIR_ANY,
+	['='] = PAIR_VALUE,
+	[':'] = PAIR_VALUE,
 };
 
 static const unsigned char firsts[256] = {
-	['f'] = PAIR_UNDER, ['p'] = PAIR_UNDER, ['o'] = PAIR_UNDER, ['u'] = PAIR_UNDER,
-	['s'] = PAIR_UNDER, ['1'] = PAIR_UNDER, ['r'] = PAIR_UNDER | PAIR_BLANK,
-	['t'] = PAIR_UNDER | PAIR_VALUE, ['k'] = PAIR_HYPHEN, ['-'] = PAIR_HYPHEN,
-	['9'] = PAIR_DOT, ['K'] = PAIR_I, ['S'] = PAIR_I, ['A'] = PAIR_I, ['c'] = PAIR_BLANK,
-	['y'] = PAIR_J | PAIR_VALUE, ['n'] = PAIR_VALUE, ['d'] = PAIR_VALUE, ['g'] = PAIR_VALUE,
-	['Y'] = PAIR_VALUE, ['T'] = PAIR_VALUE, ['N'] = PAIR_VALUE, ['D'] = PAIR_VALUE,
-	['G'] = PAIR_VALUE, [' '] = PAIR_VALUE, ['"'] = PAIR_VALUE, ['\''] = PAIR_VALUE,
 	['\t'] = PAIR_VALUE,
+	[' '] = PAIR_VALUE,
+	['"'] = PAIR_BLANK | PAIR_VALUE,
+	['\''] = PAIR_BLANK | PAIR_VALUE,
+	[','] = PAIR_BLANK,
+	['-'] = PAIR_HYPHEN,
+	['1'] = PAIR_UNDER,
+	['9'] = PAIR_DOT,
+	['A'] = PAIR_I,
+	['C'] = PAIR_BLANK,
+	['D'] = PAIR_BLANK | PAIR_VALUE,
+	['E'] = PAIR_BLANK | PAIR_VALUE,
+	['G'] = PAIR_BLANK | PAIR_VALUE,
+	['K'] = PAIR_I,
+	['N'] = PAIR_BLANK | PAIR_VALUE,
+	['R'] = PAIR_BLANK,
+	['S'] = PAIR_I,
+	['T'] = PAIR_BLANK | PAIR_VALUE,
+	['Y'] = PAIR_BLANK | PAIR_VALUE,
+	['c'] = PAIR_BLANK,
+	['d'] = PAIR_BLANK | PAIR_VALUE,
+	['e'] = PAIR_BLANK | PAIR_VALUE,
+	['f'] = PAIR_UNDER,
+	['g'] = PAIR_BLANK | PAIR_VALUE,
+	['i'] = PAIR_HYPHEN,
+	['k'] = PAIR_HYPHEN,
+	['n'] = PAIR_BLANK | PAIR_VALUE,
+	['o'] = PAIR_UNDER,
+	['p'] = PAIR_UNDER,
+	['r'] = PAIR_UNDER | PAIR_BLANK,
+	['s'] = PAIR_UNDER,
+	['t'] = PAIR_UNDER | PAIR_HYPHEN | PAIR_BLANK | PAIR_VALUE,
+	['u'] = PAIR_UNDER,
+	['y'] = PAIR_J | PAIR_BLANK | PAIR_VALUE,
 };
 
 /* The first byte at or behind `from` that is the second of such a pair; n: none. */
@@ -391,7 +673,7 @@ static size_t next_pair(const char *p, size_t n, size_t from)
 	unsigned before = from < n ? firsts[(unsigned char)p[from - 1]] : 0;
 	for (size_t i = from; i < n; i++) {
 		unsigned char c = (unsigned char)p[i];
-		if (seconds[c] & (before | PAIR_AT)) {
+		if (seconds[c] & (before | PAIR_ANY)) {
 			return i;
 		}
 		before = firsts[c];
@@ -426,39 +708,65 @@ size_t ff_mask(char *p, size_t n)
 			i = mask_pem(p, n, i - 4, &found) - 1;
 		}
 	}
+	struct found last = n && p[n - 1] != '\n' ? at_line_end(s, n) : (struct found){0};
+	if (last.n) {
+		mask(p + last.at, last.n, last.kind);
+		found++;
+	}
 	return found;
 }
 
 /* ---- pieces */
 
-/* Where the last private key begins that has no END yet, or whose first line isn't whole; n: none.
+/* Where the first private key begins that has no END yet, or whose first line isn't whole; n: none.
  */
 static size_t open_pem(struct ff_str s)
 {
-	size_t last = s.n, from = s.n > FF_MASK_OPEN_MAX ? s.n - FF_MASK_OPEN_MAX : 0;
+	size_t from = s.n > FF_MASK_OPEN_MAX ? s.n - FF_MASK_OPEN_MAX : 0;
 	struct ff_str begin = FF_STR(PEM_BEGIN);
 	ptrdiff_t at;
 	while ((at = ff_str_find(s, begin, from)) >= 0) {
-		last = (size_t)at;
-		from = last + begin.n;
+		size_t key = (size_t)at, body = pem_body(s, key);
+		from = key + begin.n;
+		if (!body) { /* another thing that begins, or the line is still coming */
+			if (s.n - key < 80 && ff_str_find(s, FF_STR("-----"), from) < 0) {
+				return key;
+			}
+			continue;
+		}
+		ptrdiff_t end = ff_str_find(s, FF_STR(PEM_END), body);
+		if (end < 0) {
+			return key;
+		}
+		from = (size_t)end;
 	}
-	if (last == s.n) {
-		return s.n;
-	}
-	size_t body = pem_body(s, last);
-	if (!body) { /* another thing that begins, or the line is still coming */
-		bool more = s.n - last < 80 && ff_str_find(s, FF_STR("-----"), from) < 0;
-		return more ? last : s.n;
-	}
-	return ff_str_find(s, FF_STR(PEM_END), body) < 0 ? last : s.n;
+	return s.n;
 }
 
-/* Where the name begins whose value starts at `at`, or the Bearer before it; `at`: nothing does. */
+/* Where the line of a key's body begins behind which a line isn't finished: that may be its last
+ * one, which is told by this. s.n: there is none. */
+static size_t open_key_line(struct ff_str s)
+{
+	const size_t most = KEY_PREFIX_MOST + KEY_LINE_MOST;
+	size_t lf = s.n;
+	while (lf > 0 && s.n - lf < most && s.p[lf - 1] != '\n') {
+		lf--;
+	}
+	if (!lf || s.p[lf - 1] != '\n') {
+		return s.n;
+	}
+	size_t end = without_cr(s, lf - 1), from = base64_before(s, end);
+	return is_key_line(ff_str_n(s.p + from, end - from)) ? from : s.n;
+}
+
+/* Where the name begins whose value starts at `at`, or the Bearer or the option before it; `at`:
+ * nothing does. */
 static size_t introduced(struct ff_str s, size_t at)
 {
 	size_t name = run_before(s, at, QUOTE, SEPARATORS);
-	if (is_scheme(s, name)) {
-		return run_before(s, name, QUOTE | ANY, 24); /* Authorization: Basic */
+	size_t scheme = scheme_before(s, name), option = option_before(s, at);
+	if (scheme < name || option < at) {
+		return scheme < name ? scheme : option;
 	}
 	if (name > 0 && (s.p[name - 1] == '=' || s.p[name - 1] == ':')) {
 		name = run_before(s, name - 1, QUOTE, SEPARATORS);
@@ -470,12 +778,15 @@ size_t ff_mask_open(const char *p, size_t n)
 {
 	struct ff_str s = {p, n};
 	size_t word = run_before(s, n, ANY, FF_MASK_OPEN_MAX);
-	if (n - word == FF_MASK_OPEN_MAX) {
-		word = n;
-	}
-	size_t from = introduced(s, word), pem = open_pem(s);
-	if (pem < from) {
-		from = pem;
+	bool endless = n - word == FF_MASK_OPEN_MAX;
+	size_t from = endless ? n : word, pem = open_pem(s), line = open_key_line(s);
+	from = pem < from ? pem : from;
+	from = line < from ? line : from;
+	/* nor within what belongs together: each may stand behind another, rarely many */
+	for (size_t k = 0, last = n + 1; k < 8 && !endless && from < last; k++) {
+		last = from;
+		from = introduced(s, run_before(s, from, ANY, FF_MASK_OPEN_MAX));
+		from = colour_before(s, from);
 	}
 	return n - from > FF_MASK_OPEN_MAX ? 0 : n - from;
 }
@@ -483,11 +794,11 @@ size_t ff_mask_open(const char *p, size_t n)
 bool ff_mask_is_front(const char *p, size_t n)
 {
 	static const char *const fronts[] = {"hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
-		"github_pat_", "wandb_v1_", "sk-", "AKIA", "ASIA", "AIza", "ya29.", "eyJ",
-		"Bearer ", "bearer ", PEM_BEGIN, "://"};
+		"github_pat_", "wandb_v1_", "sk-", "glpat-", "nvapi-", "AKIA", "ASIA", "AIza",
+		"ya29.", "eyJ", "Bearer ", "bearer ", "BEARER ", PEM_BEGIN, "://"};
 	struct ff_str s = {p, n};
 	for (size_t i = 0; i < n; i++) {
-		bool start = !i || p[i] == ':' || !is(p[i - 1], ALNUM);
+		bool start = p[i] == ':' || is_start(s, i);
 		for (size_t k = 0; start && k < sizeof fronts / sizeof *fronts; k++) {
 			size_t len = strlen(fronts[k]);
 			if (!memcmp(p + i, fronts[k], n - i < len ? n - i : len)) {
@@ -499,4 +810,37 @@ bool ff_mask_is_front(const char *p, size_t n)
 		}
 	}
 	return introduced(s, n) < n;
+}
+
+void ff_mask_cut(char *p, size_t n)
+{
+	size_t open = ff_mask_open(p, n);
+	if (ff_mask_is_front(p + n - open, open)) {
+		memset(p + n - open, '*', open);
+	}
+}
+
+/* ---- lines one by one */
+
+size_t ff_mask_line(struct ff_mask_lines *m, char *p, size_t n)
+{
+	struct ff_str s = {p, n};
+	size_t found = 0;
+	if (m->key) {
+		ptrdiff_t stop = ff_str_find(s, FF_STR(PEM_END), 0);
+		found = mask_words(p, 0, stop < 0 ? n : (size_t)stop);
+		m->key = stop >= 0 || m->key <= n ? 0 : m->key - n;
+	}
+	size_t end = without_cr(s, n), word = base64_before(s, end);
+	bool key = is_key_line(ff_str_n(p + word, end - word));
+	if (m->key_line && !key && end - word >= PEM_WORD) {
+		mask(p + word, end - word, "pem");
+		found++;
+	}
+	m->key_line = key;
+	size_t begin = open_pem(s);
+	if (begin < n && pem_body(s, begin)) {
+		m->key = FF_MASK_OPEN_MAX;
+	}
+	return found + ff_mask(p, n);
 }

@@ -140,6 +140,38 @@ def test_truncated_and_replaced(t):
     daemon.stop()
 
 
+def test_private_key(t):
+    """Its lines are lines of the file: none of them is in any answer or file, also where what is shown begins inside it."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    key = lambda lines: ["".join(t.rng.choices(letters, k=64)) for _ in range(lines)] + ["".join(t.rng.choices(letters, k=30)) + "=="]
+    short, long = key(24), key(300)    # the second one is longer than what is ever kept back
+    words = ["step 1", "-----BEGIN RSA PRIVATE KEY-----", *short, "-----END RSA PRIVATE KEY-----", "step 2",
+             "-----BEGIN RSA PRIVATE KEY-----", *long[:-20], "Traceback (most recent call last):",
+             "ValueError: not the right key", *long[-20:], "-----END RSA PRIVATE KEY-----", "step 3"]
+    text = "\n".join(words).encode() + b"\n"
+    logs = t.folder / "logs"
+    daemon = t.start(options=[("tail", logs / "{job}" / "{name}")])
+    left = text
+    while left:
+        n = t.rng.choice((1, 64, 65, 700, 5000))
+        grow(logs / "j" / "rank-0.log", left[:n])
+        left = left[n:]
+        if not t.rng.randrange(10):
+            poll.until("the job", lambda: daemon.api.request("GET", "/v1/jobs/j").status == 200, 30)
+            daemon.restart()
+    poll.until("the job", lambda: daemon.api.request("GET", "/v1/jobs/j").status == 200, 30)
+    daemon.api.end("j", wait="30s", exit_code=1, state="FAILED")
+    urls = ["logs?lines=1000", "logs?around=first&lines=15", "export", "events", "verdict"]
+    said = {url: daemon.api.request("GET", f"/v1/jobs/j/{url}").body for url in urls}
+    t.check(b"not the right key" in said["logs?around=first&lines=15"], f"the window: {said['logs?around=first&lines=15'][:500]}")
+    daemon.stop()
+    for path in daemon.state.rglob("*"):
+        said[path.name] = path.read_bytes() if path.is_file() else b""
+    left = {f"{name}: {line}" for name, body in said.items() for line in short + long if line.replace("/", "\\/").encode() in body
+            or line[8:].encode() in body}
+    t.same(left, set(), "lines of a key that are left")
+
+
 if __name__ == "__main__":
     trial.main(__doc__, test_growing_tree, test_new_files_and_placeholders, test_links_are_not_followed, test_pipes_are_left_alone,
-               test_truncated_and_replaced)
+               test_truncated_and_replaced, test_private_key)

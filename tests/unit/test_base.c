@@ -14,6 +14,7 @@
 #include "random.h"
 
 #include <check.h>
+#include <ctype.h>
 
 #include <errno.h>
 #include <math.h>
@@ -387,6 +388,12 @@ static const struct {
 	{"AKIAIOSFODNN7exampleAKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7exampleAKIAIOSFODNN7EXAMPLE"},
 	{"AKIAAKIAIOSFODNN7EXAMPLE", "AKIAAKIAIOSFODNN7EXAMPLE"},
 	{"IA_IAhf_IA", "IA_IAhf_IA"},
+	{"\33[1;33mhf_abcdefghijklmnopqrstuvwxyzABCD\33[0m",
+		"\33[1;33m<secret:hf:HASH>*****************\33[0m"},
+	{"'a\\nsk-proj-abcdefghij0123456789'", "'a\\n<secret:openai:HASH>********'"},
+	{"?k%3DAKIAIOSFODNN7EXAMPLE&", "?k%3D<secret:aws:HASH>***&"},
+	{"a glpat-abcdefghij_0123456789 b", "a <secret:gitlab:HASH>******* b"},
+	{"nvapi-abcdefghij0123456789abcdefghij", "<secret:nvidia:HASH>****************"},
 	{"ghp_abcdefghijklmnopqrstuvwxyz0123456789", "<secret:github:HASH>********************"},
 	{"a github_pat_11ABCDEFG0123456789_abc, b", "a <secret:github:HASH>**************, b"},
 	{"wandb: wandb_v1_abcdefghij_klmnopqrstuv x", "wandb: <secret:wandb:HASH>************* x"},
@@ -402,6 +409,15 @@ static const struct {
 	{"-H 'authorization: Basic dXNlcjpwYXNzd29yZDE='",
 		"-H 'authorization: Basic <secret:bearer:HASH>'"},
 	{"Basic configuration_file_v2_of_all", "Basic configuration_file_v2_of_all"},
+	{"AUTHORIZATION: BEARER abcdef0123456789", "AUTHORIZATION: BEARER <secret:bearer:H"},
+	{"{'Authorization': 'Basic dXNlcjpwYXNzd29yZDE='}",
+		"{'Authorization': 'Basic <secret:bearer:HASH>'}"},
+	{"\"Authorization\": \"token abcdef0123456789abcdef\"",
+		"\"Authorization\": \"token <secret:bearer:HASH>**\""},
+	{"the authorization token_of_the_user_was_not_found",
+		"the authorization token_of_the_user_was_not_found"},
+	{"redis://:hunter2@10.0.0.1:6379/0", "redis://:<secret@10.0.0.1:6379/0"},
+	{"amqp://me:hun@ter2@host/x", "amqp://me:<secret:@host/x"},
 	{"git clone https://me:hunter2@host/x.git", "git clone https://me:<secret@host/x.git"},
 	{"s3://bucket:80/path/to@rank", "s3://bucket:80/path/to@rank"},
 	{"tcp://10.0.0.1:29500", "tcp://10.0.0.1:29500"},
@@ -416,6 +432,19 @@ static const struct {
 	{"{\"client_secret\": \"abcdefghijklmnopqrst\"}",
 		"{\"client_secret\": \"<secret:key:HASH>***\"}"},
 	{"password=hunter2!", "password=<secret:"},
+	{"password        : 'hunter2!'", "password        : '<secret:'"},
+	{"pass\\\"api_key\\\": \\\"abcdefghijklmnopqrst\\\"",
+		"pass\\\"api_key\\\": \\\"<secret:key:HASH>***\\\""},
+	{"{\"SessionToken\": \"abcdefghijklmnopqrst\"}",
+		"{\"SessionToken\": \"<secret:key:HASH>***\"}"},
+	{"Namespace(api_key=['abcdefghijklmnopqrst'])",
+		"Namespace(api_key=['<secret:key:HASH>***'])"},
+	{"train.py --wandb-api-key abcdefghijklmnopqrst --lr 1",
+		"train.py --wandb-api-key <secret:key:HASH>*** --lr 1"},
+	{"['train.py', '--api_key', 'abcdefghijklmnopqrst', '--lr']",
+		"['train.py', '--api_key', '<secret:key:HASH>***', '--lr']"},
+	{"train.py --password --learning-rate-of-the-first",
+		"train.py --password --learning-rate-of-the-first"},
 	{"password: incorrect or expired", "password: incorrect or expired"},
 	{"missing api_key: see the manual-of-the-service",
 		"missing api_key: see the manual-of-the-service"},
@@ -495,13 +524,110 @@ START_TEST(test_mask_pieces)
 }
 END_TEST
 
+/* A private key's body: lines of `width` of all sorts of base64, and a short one. */
+static void add_key(struct ff_buf *out, const char *tag, size_t width, size_t lines, bool ends)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint64_t seed = width;
+	ff_buf_addf(out, "%s", ends ? "-----BEGIN RSA PRIVATE KEY-----\n" : "");
+	for (size_t i = 0; i <= lines; i++) {
+		ff_buf_addz(out, tag);
+		for (size_t k = 0; k < (i < lines ? width : 22); k++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			ff_buf_addc(out, digits[seed >> 58]);
+		}
+		ff_buf_addz(out, "\n");
+	}
+	ff_buf_addf(out, "%s", ends ? "-----END RSA PRIVATE KEY-----\n" : "");
+}
+
+static const struct {
+	const char *tag;
+	size_t width, lines;
+	bool ends;
+} key_rows[] = {
+	{"", 64, 3, false}, {"", 70, 3, false}, {"", 76, 3, false}, {"[rank3]: ", 64, 3, false},
+	{"12:00:01 INFO | ", 64, 2, false}, {"", 64, 3, true}, {"[rank3]: ", 48, 3, true},
+	{"", 64, 300, true}, /* more than is ever kept back */
+};
+
+/* No sixteen characters of the key may be left: they are where `want` has stars or a mark. */
+static void check_key(struct ff_str got, struct ff_str raw, const char *how)
+{
+	size_t same = 0;
+	ck_assert_uint_eq(got.n, raw.n);
+	for (size_t i = 0; i < raw.n; i++) {
+		bool word = isalnum((unsigned char)raw.p[i]) || strchr("+/", raw.p[i]);
+		same = word && got.p[i] == raw.p[i] ? same + 1 : 0;
+		ck_assert_msg(same < 16, "%s, at %zu: %.16s", how, i, got.p + i - 15);
+	}
+}
+
+START_TEST(test_mask_key)
+{
+	struct ff_buf raw = {0}, whole = {0}, lines = {0};
+	ff_buf_addz(&raw, "step 1\n");
+	add_key(&raw, key_rows[_i].tag, key_rows[_i].width, key_rows[_i].lines, key_rows[_i].ends);
+	ff_buf_addz(&raw, "a word of /usr/lib follows\n");
+	ff_buf_adds(&whole, ff_buf_str(&raw));
+	(void)ff_mask(whole.p, whole.len);
+	check_key(ff_buf_str(&whole), ff_buf_str(&raw), "whole");
+	ck_assert(ff_str_ends(ff_buf_str(&whole), FF_STR("/usr/lib follows\n")));
+	ff_buf_adds(&lines, ff_buf_str(&raw));
+	struct ff_mask_lines m = {0};
+	for (size_t at = 0; at < lines.len;) {
+		size_t n = (size_t)ff_str_chr(ff_buf_str(&lines), '\n', at) - at;
+		(void)ff_mask_line(&m, lines.p + at, n);
+		at += n + 1;
+	}
+	ck_assert(ff_str_eq(ff_buf_str(&lines), ff_buf_str(&whole)));
+	for (size_t a = 0; a <= raw.len; a += raw.len > 4000 ? 997 : 1) {
+		struct ff_buf got = {0};
+		mask_pieces(&got, ff_buf_str(&raw), a, a + 70 < raw.len ? a + 70 : raw.len);
+		check_key(ff_buf_str(&got), ff_buf_str(&raw), "pieces");
+		ff_buf_finish(&got);
+	}
+	ff_buf_finish(&raw);
+	ff_buf_finish(&whole);
+	ff_buf_finish(&lines);
+}
+END_TEST
+
+/* Not a key: a hash, a path, a word that goes on, one of another length. */
+START_TEST(test_mask_no_key)
+{
+	static const char *const rows[] = {
+		"sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+		"/home/Users/ABCDEFGH/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t/123",
+		"_ZN5torch8autograd6Engine11threadMainERKSt10sharedPtrINS0GraphTaskE",
+		"ABCDEFGHabcdefgh0123456789ABCDEFGHabcdefgh0123456789ABCDEFGHabcdefgh",
+		"ABCDEFGHabcdefgh0123456789ABCDEFGHabcdefgh0123456789ABCDEFGHabcd end",
+	};
+	char *text = ff_xstrdup(rows[_i]);
+	ck_assert_uint_eq(ff_mask(text, strlen(text)), 0);
+	free(text);
+}
+END_TEST
+
+START_TEST(test_mask_cut)
+{
+	char cut[] = "loss 1.5 token hf_abcdefgh", whole[] = "loss 1.5 in step=12";
+	ff_mask_cut(cut, strlen(cut));
+	ck_assert_str_eq(cut, "loss 1.5 token ***********");
+	ff_mask_cut(whole, strlen(whole));
+	ck_assert_str_eq(whole, "loss 1.5 in step=12");
+}
+END_TEST
+
 /* Text made of fronts without secrets costs its length times a constant: each would take minutes
  * if it were looked at from every place to its end. */
 START_TEST(test_mask_hostile)
 {
 	static const char *const rows[] = {"sk-", "eyJ", "secret:", "Bearer ", "a@", "://a:@", "=",
 		"-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "AKIA", "AIza", "hf_", "github_pat_",
-		"password: '", "_", "'"};
+		"password: '", "_", "'", "--a ", "--password ", "m[1m", "://a:@@", "\n",
+		"ABCDEFGHabcdefgh0123456789ABCDEFGHabcdefgh0123456789ABCDEFGHabcd\n"};
 	const size_t n = 1u << 20;
 	char *text = ff_xmalloc(n);
 	for (size_t i = 0; i < n; i++) {
@@ -1020,7 +1146,10 @@ int main(void)
 	tcase_add_test(tc, test_map_hostile_keys);
 	LOOP(tc, test_mask, mask_rows);
 	LOOP(tc, test_mask_pieces, mask_rows);
-	tcase_add_loop_test(tc, test_mask_hostile, 0, 16);
+	LOOP(tc, test_mask_key, key_rows);
+	tcase_add_loop_test(tc, test_mask_no_key, 0, 5);
+	tcase_add_test(tc, test_mask_cut);
+	tcase_add_loop_test(tc, test_mask_hostile, 0, 22);
 	LOOP(tc, test_mask_is_front, front_rows);
 	tcase_add_test(tc, test_usec_calendar);
 	LOOP(tc, test_usec_rfc3339, time_rows);
