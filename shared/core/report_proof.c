@@ -184,13 +184,20 @@ static void add_steps(const struct ff_verdict *v, struct ff_buf *b)
 
 /* ---- who waited */
 
+/* How long an operation had run, in us; -1: not said, or longer than any. */
+static ff_usec ran_for(const struct ff_sighting *s)
+{
+	int64_t ms = ff_event_int(s->ev, FF_F_ran_for, -1);
+	return ms < 0 || ms > FF_TIME_LAST / 1000 ? -1 : ms * 1000;
+}
+
 /* The rank's report that an operation ran into its time limit: said by those who waited. */
 static const struct ff_sighting *wait_of(const struct ff_rank_line *r)
 {
 	for (size_t i = 0; i < r->nfaults; i++) {
 		const struct ff_sighting *s = r->faults[i];
 		if (s->weight == FF_WEIGHT_FULL && s->ev->role == FF_ROLE_SECONDARY &&
-			ff_event_int(s->ev, FF_F_ran_for, -1) >= 0) {
+			ran_for(s) >= 0) {
 			return s;
 		}
 	}
@@ -239,7 +246,7 @@ static void add_waits(const struct ff_verdict *v, struct ff_buf *b)
 		if (s) {
 			waiters++;
 			struct ff_when w = s->when;
-			w.us -= ff_event_int(s->ev, FF_F_ran_for, 0) * 1000;
+			w.us -= w.known ? ran_for(s) : 0;
 			stretch(&said, s->when, s->rank);
 			stretch(&began, w, s->rank);
 			one = one ? one : s;
@@ -254,7 +261,7 @@ static void add_waits(const struct ff_verdict *v, struct ff_buf *b)
 		ff_buf_addz(b, ": ");
 	}
 	ff_buf_addf(b, "%zu timeout%s of ", waiters, waiters == 1 ? "" : "s");
-	ff_usec_render_span(b, ff_event_int(one->ev, FF_F_ran_for, 0) * 1000);
+	ff_usec_render_span(b, ran_for(one));
 	if (is_utc(&said)) {
 		ff_buf_addz(b, said.n > 1 ? " from " : " at ");
 		ff_usec_render_clock(b, said.lo.us, 1);

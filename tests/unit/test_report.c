@@ -188,6 +188,37 @@ START_TEST(screens_of_a_run_that_goes_on)
 }
 END_TEST
 
+/* A wait whose end has no time is told by its length; one that is longer than any is not told. */
+START_TEST(waits_without_time_and_of_any_length)
+{
+	static const struct {
+		int64_t ms;
+		const char *fields, *want;
+	} rows[] = {
+		{5000, "ran_for=3000", "waiting since 00:00:02.0Z: 1 timeout of 3.0 s"},
+		{NEVER, "ran_for=3000", "1 timeout of 3.0 s"},
+		{NEVER, "ran_for=9223372036854775807", NULL},
+		{5000, "ran_for=9223372036854775807", NULL},
+		{5000, "ran_for=9123372036854775", NULL},
+		{5000, "ran_for=-9223372036854775808", NULL},
+	};
+	for (size_t i = 0; i < N(rows); i++) {
+		struct world_event row = {"rank-1.log", rows[i].ms, "straggler-hang", "timed out",
+			rows[i].fields, 0, 0, 0};
+		struct world w;
+		struct ff_verdict *v = judged(&w, &row, 1);
+		char *text = text_of(v, &plain);
+		check_screen(text, 100);
+		bool said = strstr(text, "timeout of ") != NULL;
+		ck_assert_msg(said == (rows[i].want != NULL), "row %zu: %s", i, text);
+		ck_assert_msg(!said || strstr(text, rows[i].want), "row %zu: %s", i, text);
+		free(text);
+		ff_verdict_destroy(v);
+		world_finish(&w);
+	}
+}
+END_TEST
+
 START_TEST(hostile_text_cannot_leave_its_line)
 {
 	static const char evil[] = "IndexError: \x1b[2J\x1b]0;owned\x07 \xff\xfe \xe2\x80\xae "
@@ -580,6 +611,7 @@ int main(void)
 	tcase_add_test(tc, screen_of_a_rank);
 	tcase_add_test(tc, the_title_names_job_and_user);
 	tcase_add_test(tc, screens_of_a_run_that_goes_on);
+	tcase_add_test(tc, waits_without_time_and_of_any_length);
 	tcase_add_test(tc, hostile_text_cannot_leave_its_line);
 	tcase_add_test(tc, long_text_is_cut);
 	tcase_add_loop_test(tc, text_fits_its_room, 0, N(pieces));
