@@ -11,24 +11,34 @@ static const struct world_stream streams[] = {
 };
 
 #define E(stream, ms, sig, fields) {stream, ms, sig, sig, fields, FF_TAG_NONE, 0, 0}
+/* the others lost it: their ends are explained */
+#define LOST(stream) E(stream, 2000, "gloo-peer-closed", NULL)
 #define EXIT(local, rank, pid) \
 	E("b.agent", 3000, "process-exit", \
 		"rank=" rank ";local_rank=" local ";exit_code=1;pid=" pid)
 
 static const struct {
 	const char *what;
-	struct world_event events[4];
+	struct world_event events[7];
 	enum ff_action_kind kind;
 	const char *node;
 } rows[] = {
-	{"the other process is no rank's", {E("2", 1000, "cuda-oom", "other_pid=77"),
-		EXIT("0", "2", "42"), EXIT("1", "3", "43")}, FF_ACTION_EXCLUDE_NODE, "node-b"},
-	{"it is the other rank of the node", {E("2", 1000, "cuda-oom", "other_pid=43"),
-		EXIT("0", "2", "42"), EXIT("1", "3", "43")}, FF_ACTION_RAISE_MEMORY, NULL},
-	{"the other rank's pid is not known", {E("2", 1000, "cuda-oom", "other_pid=77"),
-		EXIT("0", "2", "42")}, FF_ACTION_RAISE_MEMORY, NULL},
-	{"the text names no other", {E("2", 1000, "cuda-oom", NULL), EXIT("0", "2", "42"),
-		EXIT("1", "3", "43")}, FF_ACTION_RAISE_MEMORY, NULL},
+	{"the other process is no rank's",
+		{E("2", 1000, "cuda-oom", "other_pid=77"), EXIT("0", "2", "42"),
+			EXIT("1", "3", "43"), LOST("0"), LOST("1"), LOST("3")},
+		FF_ACTION_EXCLUDE_NODE, "node-b"},
+	{"it is the other rank of the node",
+		{E("2", 1000, "cuda-oom", "other_pid=43"), EXIT("0", "2", "42"),
+			EXIT("1", "3", "43"), LOST("0"), LOST("1"), LOST("3")},
+		FF_ACTION_RAISE_MEMORY, NULL},
+	{"the other rank's pid is not known",
+		{E("2", 1000, "cuda-oom", "other_pid=77"), EXIT("0", "2", "42"), LOST("0"),
+			LOST("1"), LOST("3")},
+		FF_ACTION_RAISE_MEMORY, NULL},
+	{"the text names no other",
+		{E("2", 1000, "cuda-oom", NULL), EXIT("0", "2", "42"), EXIT("1", "3", "43"),
+			LOST("0"), LOST("1"), LOST("3")},
+		FF_ACTION_RAISE_MEMORY, NULL},
 };
 
 START_TEST(test_dirty)
