@@ -268,26 +268,31 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Ranks without output, by node: "no output of ranks 8-15 (node-1)". */
+static bool is_unheard(const struct ff_rank_line *r)
+{
+	return r->heard == FF_UNHEARD && !r->own_stream;
+}
+
+/* Ranks without output, by node: "no output of ranks 8-15 (node-1)"; those whose node nobody knows
+ * are one sentence, wherever they stand among the others. */
 static void miss_ranks(struct maker *m, const char ***list, size_t *n, size_t *cap)
 {
-	int32_t *ranks = FF_ARENA_ARR(arena_of(m), int32_t, m->t->nranks + 1);
-	for (size_t i = 0; i < m->t->nranks && *n < 64;) {
+	size_t nranks = m->t->nranks;
+	int32_t *ranks = FF_ARENA_ARR(arena_of(m), int32_t, nranks + 1);
+	uint8_t *said = ff_arena_alloc(arena_of(m), nranks + 1);
+	for (size_t i = 0; i < nranks && *n < 64; i++) {
 		const char *node = m->t->ranks[i].node;
-		size_t k = 0, j = i;
-		for (; j < m->t->nranks; j++) {
+		size_t k = 0;
+		if (said[i] || !is_unheard(&m->t->ranks[i])) {
+			continue;
+		}
+		for (size_t j = i; j < nranks; j++) {
 			const struct ff_rank_line *r = &m->t->ranks[j];
 			bool same = node == r->node || (node && r->node && !strcmp(node, r->node));
-			if (!same) {
-				break;
-			}
-			if (r->heard == FF_UNHEARD && !r->own_stream) {
+			if (same && is_unheard(r)) {
 				ranks[k++] = r->rank;
+				said[j] = 1;
 			}
-		}
-		i = j;
-		if (!k) {
-			continue;
 		}
 		const char *what = k == 1 ? "rank" : "ranks";
 		const char *who = ranks_text(m, ranks, k);

@@ -885,6 +885,42 @@ START_TEST(a_lost_node_is_not_clean)
 }
 END_TEST
 
+/* Ranks that nobody heard are one sentence a node, and one for all whose node nobody knows. */
+START_TEST(unheard_ranks_are_folded)
+{
+	static const struct world_stream some[] = {
+		{"0", FF_STREAM_RANK, 0, "node-a", 0, FF_UNKNOWN},
+		{"2", FF_STREAM_RANK, 2, "node-b", 0, FF_UNKNOWN},
+		{"7", FF_STREAM_RANK, 7, "node-c", 0, FF_UNKNOWN},
+		{"a.agent", FF_STREAM_AGENT, FF_UNKNOWN, "node-a", FF_UNKNOWN, FF_UNKNOWN},
+	};
+	static const struct world_event events[] = {
+		E("2", 1000, "index-error", "IndexError: 57", NULL),
+		E("0", 2000, "gloo-peer-closed", "closed", NULL),
+		E("a.agent", 2100, "process-exit", "row", ROW("9", "1", "1", "41")),
+		E("a.agent", 2100, "process-exit", "row", ROW("12", "2", "1", "42")),
+	};
+	static const char *const want[] = {"no output of ranks 1,3-6,8,10-11,13-15",
+		"no output of ranks 9,12 (node-a)"};
+	struct world w;
+	size_t n = 0;
+	world_init(&w, 16, "torchrun");
+	world_streams(&w, some, N(some));
+	world_events(&w, events, N(events));
+	struct ff_verdict *v = world_judge(&w, 0);
+	for (size_t i = 0; v->missing[i]; i++) {
+		if (!strncmp(v->missing[i], "no output of", 12)) {
+			ck_assert_uint_lt(n, N(want));
+			ck_assert_str_eq(v->missing[i], want[n]);
+			n++;
+		}
+	}
+	ck_assert_uint_eq(n, N(want));
+	ff_verdict_destroy(v);
+	world_finish(&w);
+}
+END_TEST
+
 START_TEST(a_run_that_ended_well_after_a_restart_is_clean)
 {
 	static const struct world_event rows[] = {
@@ -914,6 +950,7 @@ int main(void)
 	tcase_add_test(tc, the_last_failed_attempt_is_judged_and_all_are_listed);
 	tcase_add_test(tc, an_attempt_that_only_follows_gives_way_to_the_first);
 	tcase_add_loop_test(tc, a_lost_node_is_not_clean, 0, N(lost_nodes));
+	tcase_add_test(tc, unheard_ranks_are_folded);
 	tcase_add_test(tc, a_run_that_ended_well_after_a_restart_is_clean);
 	suite_add_tcase(s, tc);
 	SRunner *r = srunner_create(s);
