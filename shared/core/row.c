@@ -203,9 +203,8 @@ static void put_tag(struct ff_buf *out, struct ff_tag tag)
 
 static struct ff_tag take_tag(struct reader *r)
 {
-	struct ff_tag tag = {(enum ff_tag_kind)take_in(r, 0, INT32_MAX), 0};
+	struct ff_tag tag = {(enum ff_tag_kind)take_in(r, FF_TAG_NONE, FF_TAG_PID), 0};
 	tag.value = take(r);
-	r->bad = r->bad || !ff_tag_kind_name(tag.kind);
 	return r->bad ? FF_TAG_INIT : tag;
 }
 
