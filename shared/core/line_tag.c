@@ -80,19 +80,31 @@ static struct ff_tag host_tag(struct ff_str name, uint64_t seed)
 	return (struct ff_tag){FF_TAG_HOST, (int64_t)(ff_str_hash(name, seed) & INT64_MAX)};
 }
 
-/* 2026-11-30 09:34:17,075 with T or a blank, fraction and zone as they come: its length, or 0. */
-static size_t iso_len(struct ff_str s, size_t i)
+/* The length of the shape if s has it at i, else 0: `a` is a letter, `d` a digit, `x` a digit or a
+ * blank, `T` that or a blank, all else itself. */
+static size_t shape_len(struct ff_str s, size_t i, const char *shape)
 {
-	static const char shape[] = "dddd-dd-ddTdd:dd:dd";
-	size_t n = sizeof shape - 1;
+	size_t n = strlen(shape);
 	for (size_t k = 0; k < n; k++) {
 		char c = at(s, i + k);
-		bool good = shape[k] == 'd' ? is_digit(c)
+		bool good = shape[k] == 'a' ? is_letter(c)
+			: shape[k] == 'd'   ? is_digit(c)
+			: shape[k] == 'x'   ? is_digit(c) || c == ' '
 			: shape[k] == 'T'   ? c == 'T' || c == ' '
 					    : c == shape[k];
 		if (!good) {
 			return 0;
 		}
+	}
+	return n;
+}
+
+/* 2026-11-30 09:34:17,075 with T or a blank, fraction and zone as they come: its length, or 0. */
+static size_t iso_len(struct ff_str s, size_t i)
+{
+	size_t n = shape_len(s, i, "dddd-dd-ddTdd:dd:dd");
+	if (!n) {
+		return 0;
 	}
 	if (at(s, i + n) == '.' || at(s, i + n) == ',') {
 		size_t k = n + 1;
@@ -117,18 +129,7 @@ static size_t iso_len(struct ff_str s, size_t i)
 /* Thu May  1 12:00:00 2024 */
 static size_t ctime_len(struct ff_str s, size_t i)
 {
-	static const char shape[] = "aaa aaa xd dd:dd:dd dddd";
-	for (size_t k = 0; k < sizeof shape - 1; k++) {
-		char c = at(s, i + k);
-		bool good = shape[k] == 'a' ? is_letter(c)
-			: shape[k] == 'd'   ? is_digit(c)
-			: shape[k] == 'x'   ? is_digit(c) || c == ' '
-					    : c == shape[k];
-		if (!good) {
-			return 0;
-		}
-	}
-	return sizeof shape - 1;
+	return shape_len(s, i, "aaa aaa xd dd:dd:dd dddd");
 }
 
 /* [rank3]: text, [rank3]:[E1130 ... (SOURCES.md c10-logging, torch-excepthook); [rank3] text stays
@@ -156,14 +157,10 @@ static bool rank_prefix(struct ff_str s, size_t i, struct prefix *ret)
 /* 18:00:34.257 */
 static size_t clock_len(struct ff_str s)
 {
-	static const char shape[] = "dd:dd:dd";
-	for (size_t k = 0; k < sizeof shape - 1; k++) {
-		char c = at(s, k);
-		if (shape[k] == 'd' ? !is_digit(c) : c != shape[k]) {
-			return 0;
-		}
+	size_t n = shape_len(s, 0, "dd:dd:dd");
+	if (!n) {
+		return 0;
 	}
-	size_t n = sizeof shape - 1;
 	if (at(s, n) == '.' || at(s, n) == ',') {
 		n++;
 		while (n < 20 && is_digit(at(s, n))) {
@@ -583,18 +580,7 @@ static bool pod_prefix(struct ff_str s, struct prefix *ret)
 /* May  1 12:00:00 of syslog and ts: its length, or 0. */
 static size_t syslog_len(struct ff_str s, size_t i)
 {
-	static const char shape[] = "aaa xd dd:dd:dd";
-	for (size_t k = 0; k < sizeof shape - 1; k++) {
-		char c = at(s, i + k);
-		bool good = shape[k] == 'a' ? is_letter(c)
-			: shape[k] == 'd'   ? is_digit(c)
-			: shape[k] == 'x'   ? is_digit(c) || c == ' '
-					    : c == shape[k];
-		if (!good) {
-			return 0;
-		}
-	}
-	return sizeof shape - 1;
+	return shape_len(s, i, "aaa xd dd:dd:dd");
 }
 
 /* What torch, torchrun, Open MPI and Ray print: forms that no text of a program has by chance. */
