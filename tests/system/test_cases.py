@@ -19,10 +19,10 @@ FLOORS = {
 WRONG_BLAME = 3  # at most; a wrong accusation is worse than no answer
 
 
-def score(t, mode):
-    out = t.folder / f"{mode}.json"
+def score(t, mode, cases="dev"):
+    out = t.folder / f"{cases}-{mode}.json"
     done = subprocess.run([sys.executable, str(CASES / "run_cases.py"), "--cli", t.client, "--mode", mode, "--json", str(out), "--quiet",
-                           "--timeout", "60", str(CASES / "dev")], capture_output=True, text=True)
+                           "--timeout", "60", str(CASES / cases)], capture_output=True, text=True)
     print(done.stdout, done.stderr, sep="", end="", flush=True)
     t.check(out.exists(), f"run_cases.py ended with {done.returncode}")
     return json.loads(out.read_text())
@@ -68,5 +68,11 @@ def test_paste(t):
     check(t, "paste")
 
 
+def test_own(t):
+    """The cases of tests/cases/own, written for mechanisms that no recorded one has, are all right."""
+    wrong = [c["case"] for c in score(t, "jsonl", "own")["cases"] if not c["right"]]
+    t.check(not wrong, f"wrong: {wrong}")
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_jsonl, test_files, test_paste)
+    trial.main(__doc__, test_jsonl, test_files, test_paste, test_own)
