@@ -1,10 +1,12 @@
+#include "base/mem.h"
 #include "core/verdict_own.h"
 
 #include <stdlib.h>
 
-#define PICKS_SEEN 256    /* agents whose pick is looked at */
+#define PICKS_SEEN 256 /* agents whose pick is looked at */
 #define WHY_NOT_MOST 16
-#define LOUD_LEAST 3      /* fault lines that make somebody the loudest */
+#define ACCUSED_LEAST 2 /* reports that make somebody look guilty */
+#define LOUD_LEAST 3    /* fault lines that make somebody the loudest */
 
 /* The fault that shows best what became of a rank that started nothing. */
 static const struct ff_sighting *telling_fault(const struct ff_rank_line *r)
@@ -376,6 +378,35 @@ static void add_loudest(struct maker *m)
 	}
 }
 
+/* Whom peers' reports name, in a list or alone, more often than anybody else. */
+static void add_accused(struct maker *m)
+{
+	size_t *votes = ff_xcalloc(m->t->nranks + 1, sizeof *votes);
+	size_t most = m->t->nranks; /* nobody: its votes are none */
+	for (size_t i = 0; i < m->t->nall; i++) {
+		const struct ff_sighting *s = &m->t->all[i];
+		bool report = in_attempt(m, s) && s->ev->role == FF_ROLE_SECONDARY;
+		int64_t peer = ff_event_int(s->ev, FF_F_peer_rank, FF_UNKNOWN);
+		int32_t one = peer >= 0 && peer <= INT32_MAX ? (int32_t)peer : FF_UNKNOWN;
+		bool list = s->nnamed && ff_event_field(s->ev, FF_F_missing_ranks).n;
+		for (size_t j = 0; report && j < (list ? s->nnamed : 1); j++) {
+			const struct ff_rank_line *r =
+				ff_timeline_rank(m->t, list ? s->named[j] : one);
+			if (!r || r->rank == s->speaker) {
+				continue;
+			}
+			size_t at = (size_t)(r - m->t->ranks);
+			most = ++votes[at] > votes[most] ? at : most;
+		}
+	}
+	if (votes[most] >= ACCUSED_LEAST) {
+		const char *text =
+			ff_arena_fmt(arena_of(m), "%zu reports of its peers name it", votes[most]);
+		add_why_not(m, m->t->ranks[most].rank, text, NULL);
+	}
+	free(votes);
+}
+
 static int by_rank(const void *a, const void *b)
 {
 	const struct ff_why_not *x = a, *y = b;
@@ -394,6 +425,7 @@ void ff_verdict_fill_why_not(struct maker *m)
 		add_first_waiter(m);
 		add_first_error(m);
 		add_loudest(m);
+		add_accused(m);
 	}
 	qsort(v->why_not, v->nwhy_not, sizeof *v->why_not, by_rank);
 }
