@@ -211,6 +211,11 @@ static int by_time(const void *pa, const void *pb)
 		return a->when.known ? -1 : 1;
 	}
 	if (a->when.known && a->when.domain != b->when.domain) {
+		bool nodeless = a->when.domain < 0 && b->when.domain < 0;
+		if (nodeless && a->stream != b->stream) {
+			return by_place(
+				a, b); /* not by the streams' numbers, which are of no order */
+		}
 		return a->when.domain < b->when.domain ? -1 : 1;
 	}
 	if (a->when.known && a->when.us != b->when.us) {

@@ -689,6 +689,40 @@ START_TEST(within_a_stream_offsets_order)
 }
 END_TEST
 
+/* Streams without a node have clocks that nothing compares: their events stand by name, however the
+ * streams were numbered. */
+START_TEST(the_order_of_streams_is_no_order)
+{
+	static const struct world_stream streams[] = {
+		{"a", FF_STREAM_RANK, 0, NULL, FF_UNKNOWN, FF_UNKNOWN},
+		{"b", FF_STREAM_RANK, 1, NULL, FF_UNKNOWN, FF_UNKNOWN},
+		{"c", FF_STREAM_RANK, 2, NULL, FF_UNKNOWN, FF_UNKNOWN},
+	};
+	static const struct world_event events[] = {
+		{"a", 3000, "index-error", "one", NULL, 0, 0, CAPTURED},
+		{"b", 2000, "index-error", "two", NULL, 0, 0, CAPTURED},
+		{"c", 1000, "index-error", "three", NULL, 0, 0, CAPTURED},
+		{"c", 1500, "cuda-oom", "four", NULL, 0, 0, CAPTURED},
+	};
+	for (int turned = 0; turned < 2; turned++) {
+		struct world w;
+		world_init(&w, 3, "torchrun");
+		for (size_t i = 0; i < N(streams); i++) {
+			world_streams(&w, &streams[turned ? N(streams) - 1 - i : i], 1);
+		}
+		world_events(&w, events, N(events));
+		struct ff_timeline t = build(&w);
+		static const char *const wanted[] = {"a@0", "b@0", "c@0", "c@100"};
+		ck_assert_uint_eq(t.nall, N(wanted));
+		for (size_t i = 0; i < N(wanted); i++) {
+			ck_assert_str_eq(t.all[i].id, wanted[i]);
+		}
+		ff_timeline_finish(&t);
+		world_finish(&w);
+	}
+}
+END_TEST
+
 START_TEST(an_exit_object_beats_a_row_beats_a_range)
 {
 	static const struct world_event events[] = {
@@ -836,6 +870,7 @@ int main(void)
 	tcase_add_test(tc, progress_of_another_stream_of_the_rank_counts);
 	tcase_add_test(tc, untagged_lines_of_many_recover_nobody);
 	tcase_add_test(tc, within_a_stream_offsets_order);
+	tcase_add_test(tc, the_order_of_streams_is_no_order);
 	tcase_add_test(tc, an_exit_object_beats_a_row_beats_a_range);
 	tcase_add_test(tc, as_of_is_the_latest_stamp_that_came);
 	tcase_add_test(tc, an_open_run_runs_ends_and_stalls);
