@@ -776,7 +776,7 @@ static size_t introduced(struct ff_str s, size_t at)
 
 size_t ff_mask_open(const char *p, size_t n)
 {
-	struct ff_str s = {p, n};
+	struct ff_str s = {n ? p : "", n}; /* no arithmetic on a null pointer */
 	size_t word = run_before(s, n, ANY, FF_MASK_OPEN_MAX);
 	bool endless = n - word == FF_MASK_OPEN_MAX;
 	size_t from = endless ? n : word, pem = open_pem(s), line = open_key_line(s);
@@ -796,7 +796,7 @@ bool ff_mask_is_front(const char *p, size_t n)
 	static const char *const fronts[] = {"hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
 		"github_pat_", "wandb_v1_", "sk-", "glpat-", "nvapi-", "AKIA", "ASIA", "AIza",
 		"ya29.", "eyJ", "Bearer ", "bearer ", "BEARER ", PEM_BEGIN, "://"};
-	struct ff_str s = {p, n};
+	struct ff_str s = {n ? p : "", n};
 	for (size_t i = 0; i < n; i++) {
 		bool start = p[i] == ':' || is_start(s, i);
 		for (size_t k = 0; start && k < sizeof fronts / sizeof *fronts; k++) {
