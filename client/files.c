@@ -563,6 +563,7 @@ static void place_members(struct look *l, size_t top)
 	ff_buf_finish(&front);
 }
 
+/* job.json says who it is: as in a folder, its path says nothing beside. */
 static void take_origin(struct files_item *it, const struct files_item *from)
 {
 	it->listed = true;
@@ -571,7 +572,8 @@ static void take_origin(struct files_item *it, const struct files_item *from)
 	it->run = from->run;
 	it->world = from->world;
 	it->origin = from->origin;
-	it->id.no_text = false;
+	ff_path_identity_finish(&it->id);
+	ff_path_identify(FF_STR(""), &it->id);
 }
 
 /* job.json in an archive: the members that it names, and only they. */

@@ -121,15 +121,12 @@ static void note_local_ranks(struct files *f)
 		int32_t *v = NULL;
 		size_t n = 0, cap = 0, front = it->below ? it->id.tree : 0;
 		end = i + 1;
-		/* what a job.json lists is complete as it says, and the facts tell of its holes */
-		if (it->listed || !it->id.has_tree || it->id.local_rank == FF_UNKNOWN ||
-			!it->name[0]) {
+		if (!it->id.has_tree || it->id.local_rank == FF_UNKNOWN || !it->name[0]) {
 			continue;
 		}
 		for (end = i; end < f->n; end++) {
 			const struct files_item *o = &f->v[end];
-			bool same = !o->listed && o->id.has_tree &&
-				o->id.attempt == it->id.attempt && o->below &&
+			bool same = o->id.has_tree && o->id.attempt == it->id.attempt && o->below &&
 				o->id.tree == front && !strncmp(o->below, it->below, front);
 			if (!same) {
 				break;

@@ -89,6 +89,19 @@ def test_archive_is_its_folder(t):
         shutil.rmtree(folder)
 
 
+def test_listed_tree(t):
+    """A job.json says all of the files that it lists, also where their paths would say more: in a folder and in its tar."""
+    folder = job_tree(t.folder / "listed", 2, 2, 1)
+    names = files_below(folder)[1:]  # local rank 0 of node-0 is not listed
+    streams = [{"path": n, "kind": "rank", "rank": i + 1, "node": n.split("/")[0]} for i, n in enumerate(names)]
+    (folder / "job.json").write_text(json.dumps({"job": "listed", "world_size": 4, "streams": streams}))
+    wanted = t.run("analyze", "--json", folder).stdout
+    t.same(json.loads(wanted)["missing"], ["no output of rank 0"], "what is missing")
+    path = t.folder / "listed.tar"
+    path.write_bytes(tar_of(folder, [*names, "job.json"], "./", tarfile.PAX_FORMAT))
+    t.check(t.run("analyze", "--json", path).stdout == wanted, "the tar's verdict is another one")
+
+
 def test_packed_files_of_a_folder(t):
     """Compressed files in a folder, in a tar, and archives in a folder."""
     tree = job_tree(t.folder / "plain" / "logs", 2, 4, 5)
@@ -467,6 +480,6 @@ def test_missing(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_archive_is_its_folder, test_packed_files_of_a_folder, test_packed_file, test_jsonl_in_archives, test_cut_off, test_bombs,
+    trial.main(__doc__, test_archive_is_its_folder, test_listed_tree, test_packed_files_of_a_folder, test_packed_file, test_jsonl_in_archives, test_cut_off, test_bombs,
                test_names_are_no_paths, test_junk, test_job_file, test_many_files, test_unreadable,
                test_kinds, test_kinds_of_cases, test_docker, test_error_records, test_missing)
