@@ -78,18 +78,15 @@ static void export_destroy(struct export *e)
 
 /* ---- in the reading thread */
 
+static int by_number(const void *key, const void *p)
+{
+	uint32_t a = *(const uint32_t *)key, b = ((const struct part *)p)->number;
+	return a < b ? -1 : a > b;
+}
+
 static struct part *find_part(struct export *e, uint32_t number)
 {
-	size_t low = 0, high = e->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (e->v[middle].number < number) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low < e->n && e->v[low].number == number ? &e->v[low] : NULL;
+	return e->n ? bsearch(&number, e->v, e->n, sizeof *e->v, by_number) : NULL;
 }
 
 static bool is_before(struct segment_place a, struct segment_place b)

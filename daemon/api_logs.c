@@ -64,18 +64,15 @@ static void logs_destroy(struct logs *l)
 
 /* ---- in the reading thread */
 
+static int by_number(const void *key, const void *p)
+{
+	uint32_t a = *(const uint32_t *)key, b = ((const struct wanted *)p)->number;
+	return a < b ? -1 : a > b;
+}
+
 static struct wanted *find_wanted(struct logs *l, uint32_t number)
 {
-	size_t low = 0, high = l->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (l->v[middle].number < number) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low < l->n && l->v[low].number == number ? &l->v[low] : NULL;
+	return l->n ? bsearch(&number, l->v, l->n, sizeof *l->v, by_number) : NULL;
 }
 
 static bool is_all_done(const struct logs *l)
