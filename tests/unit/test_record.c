@@ -2,7 +2,7 @@
  * into chunks and whoever set a prefix before each of its lines. */
 #include "core/stream.h"
 
-#include "base/mem.h"
+#include "digest.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -36,33 +36,6 @@ static const char catalog_json[] = "["
 	ENTRY("row", "context", "\"kind\":\"exit\",", "  rank  ",
 		"  rank +: (?<rank>\\\\d+)[^\\\\n]*\\\\n  exitcode +: (?<exit_code>-?\\\\d+)") "]";
 /* clang-format on */
-
-struct world {
-	struct ff_catalog *catalog;
-	struct ff_matcher *matcher;
-	uint64_t counts[FF_COUNT_COUNT];
-	struct ff_digest digest;
-};
-
-static struct world *world_create(void)
-{
-	struct world *w = ff_xcalloc(1, sizeof *w);
-	struct ff_err err = {0};
-	w->catalog = ff_catalog_create();
-	ck_assert_msg(!ff_catalog_add(w->catalog, "test.json", FF_STR(catalog_json), &err), "%s",
-		err.text);
-	ck_assert_int_eq(ff_catalog_seal(w->catalog, "0", &err), 0);
-	w->matcher = ff_matcher_create(w->catalog);
-	w->digest = (struct ff_digest){w->catalog, w->matcher, w->counts};
-	return w;
-}
-
-static void world_destroy(struct world *w)
-{
-	ff_matcher_destroy(w->matcher);
-	ff_catalog_destroy(w->catalog);
-	free(w);
-}
 
 #define TB "Traceback (most recent call last):\n"
 #define STEP "  File \"/job/train.py\", line 7, in step\n    x = y\n"
@@ -487,7 +460,7 @@ static void run(
 
 START_TEST(records_give_their_events)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_buf out = {0};
 	run(w, ff_str_z(rows[_i].text), 0, FF_TAG_INIT, &out);
 	ck_assert_msg(!strcmp(out.p, rows[_i].events), "%s---- gives\n%s---- not\n%s",
@@ -499,7 +472,7 @@ END_TEST
 
 START_TEST(cuts_change_nothing)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_buf out = {0};
 	struct ff_str text = ff_str_z(rows[_i].text);
 	for (size_t cut = 1; cut < text.n; cut++) {
@@ -538,7 +511,7 @@ static void prefixed(const char *prefix, bool bare, struct ff_str text, struct f
 
 START_TEST(prefixes_change_nothing)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_buf out = {0}, text = {0};
 	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
 		prefixed(prefixes[i].text, prefixes[i].bare, ff_str_z(rows[_i].text), &text);
@@ -554,7 +527,7 @@ END_TEST
 
 START_TEST(an_error_file_has_its_time)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_stream *s = stream_create();
 	struct ff_str text = FF_STR("{\"message\": {\"message\": \"Fatal Python error: x\", "
 				    "\"extraInfo\": {\"timestamp\": \"1714561234\"}}}");

@@ -1,6 +1,7 @@
 #include "core/stream.h"
 
 #include "base/arr.h"
+#include "digest.h"
 #include "random.h"
 
 #include <check.h>
@@ -46,33 +47,6 @@ static const char catalog_json[] =
 	"\"fact\","
 	"\"domain\":\"user\",\"match\":[{\"literal\":\"training finished\","
 	"\"pattern\":\"(?<done>training finished)\"}]}]";
-
-struct world {
-	struct ff_catalog *catalog;
-	struct ff_matcher *matcher;
-	uint64_t counts[FF_COUNT_COUNT];
-	struct ff_digest digest;
-};
-
-static struct world *world_create(void)
-{
-	struct world *w = ff_xcalloc(1, sizeof *w);
-	struct ff_err err = {0};
-	w->catalog = ff_catalog_create();
-	ck_assert_msg(!ff_catalog_add(w->catalog, "test.json", FF_STR(catalog_json), &err), "%s",
-		err.text);
-	ck_assert_int_eq(ff_catalog_seal(w->catalog, "0", &err), 0);
-	w->matcher = ff_matcher_create(w->catalog);
-	w->digest = (struct ff_digest){w->catalog, w->matcher, w->counts};
-	return w;
-}
-
-static void world_destroy(struct world *w)
-{
-	ff_matcher_destroy(w->matcher);
-	ff_catalog_destroy(w->catalog);
-	free(w);
-}
 
 /* ---- samples: what programs print, put together */
 
@@ -471,7 +445,7 @@ static char *whole(struct world *w, struct ff_str all, bool end)
 
 START_TEST(any_cut_gives_the_same)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_str all = sample((size_t)_i);
 	struct ff_stream *s = stream_create(FF_STREAM_MIXED);
 	feed(w, s, all, 0, all.n);
@@ -501,7 +475,7 @@ END_TEST
 
 START_TEST(byte_by_byte_gives_the_same)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_str all = sample((size_t)_i);
 	char *want = whole(w, all, true);
 	struct ff_stream *s = stream_create(FF_STREAM_MIXED);
@@ -526,7 +500,7 @@ END_TEST
 /* Law 9: cut anywhere, lose all that is not stored, go on from `resume`. */
 START_TEST(a_crash_changes_nothing)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_str all = sample((size_t)_i);
 	struct random r = random_init((uint64_t)_i + 100);
 	char *open = whole(w, all, false);
@@ -590,7 +564,7 @@ static struct ff_buf random_text(struct random *r)
 
 START_TEST(random_text_survives_cuts_and_crashes)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct random r = random_init((uint64_t)_i);
 	struct ff_buf text = random_text(&r);
 	struct ff_str all = ff_buf_str(&text);
@@ -632,7 +606,7 @@ END_TEST
 /* What is provisional in the end is what the end keeps: same ids, same texts. */
 START_TEST(provisional_is_what_will_be_kept)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	struct ff_str all = sample((size_t)_i);
 	for (size_t cut = 1; cut <= all.n; cut += 3) {
 		struct ff_stream *s = stream_create(FF_STREAM_MIXED);
@@ -764,7 +738,7 @@ static const struct {
 
 START_TEST(events_of_texts)
 {
-	struct world *w = world_create();
+	struct world *w = world_create(catalog_json);
 	char *got = events_of(w, ff_str_z(event_cases[_i].text), event_cases[_i].kind);
 	ck_assert_str_eq(got, event_cases[_i].events);
 	free(got);
@@ -785,7 +759,7 @@ struct source {
 static struct source source_create(void)
 {
 	return (struct source){
-		.w = world_create(),
+		.w = world_create(catalog_json),
 		.s = stream_create(FF_STREAM_MIXED),
 		.tags = {FF_TAG_INIT, FF_UNKNOWN},
 	};
