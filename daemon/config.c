@@ -8,48 +8,63 @@
 #include "shell/addr.h"
 #include "shell/file.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #define FILE_MAX (1024u * 1024u)
-#define PATH_BYTES 4096
 
-enum { FILE_OPTIONS = 9, OPTIONS = 14 }; /* the first nine are keys of the file too */
+/* When a key's new value holds. */
+enum change { RELOAD, RESTART };
 
+struct key {
+	size_t at; /* of its field in struct config */
+	struct ff_option option;
+	const char *initial;
+	enum change change;
+};
+
+static const struct key keys[] = {
+#define KEY(field, name, type, arg, initial, min, max, change, help) \
+	{offsetof(struct config, field), \
+		{name, 0, FF_OPTION_##type, NULL, arg, help, min, max}, initial, change},
+#include "config.def"
+#undef KEY
+};
+
+/* What is no key of the file. */
+static const struct key flags_only[] = {
+	{offsetof(struct config, file),
+		{"config", 0, FF_OPTION_TEXT, NULL, "FILE",
+			"read `key = value` lines of the options above", 1, CONFIG_PATH},
+		NULL, RESTART},
+	{offsetof(struct config, check),
+		{"check-config", 0, FF_OPTION_FLAG, NULL, NULL, "check all options and end", 0, 0},
+		NULL, RESTART},
+	{offsetof(struct config, print),
+		{"print-config", 0, FF_OPTION_FLAG, NULL, NULL, "print all options and end", 0, 0},
+		NULL, RESTART},
+	{offsetof(struct config, help),
+		{"help", 'h', FF_OPTION_FLAG, NULL, NULL, "print this and end", 0, 0}, NULL,
+		RESTART},
+	{offsetof(struct config, version),
+		{"version", 0, FF_OPTION_FLAG, NULL, NULL, "print the version and end", 0, 0},
+		NULL, RESTART},
+};
+
+enum {
+	KEYS = sizeof keys / sizeof keys[0],
+	OPTIONS = KEYS + sizeof flags_only / sizeof flags_only[0],
+};
+
+/* The options of c: first the keys, then what is no key. */
 static void fill_table(struct config *c, struct ff_option t[OPTIONS])
 {
-	const struct ff_option options[OPTIONS] = {
-		{"state", 0, FF_OPTION_TEXT, &c->state, "DIR", "folder of the store", 1,
-			PATH_BYTES},
-		{"ingest-socket", 0, FF_OPTION_TEXT, &c->ingest_socket, "PATH",
-			"unix socket that takes log lines", 1, PATH_BYTES},
-		{"api-socket", 0, FF_OPTION_TEXT, &c->api_socket, "PATH",
-			"unix socket that answers questions over HTTP", 1, PATH_BYTES},
-		{"listen", 0, FF_OPTION_LIST, &c->listen, "HOST:PORT",
-			"also take log lines over TCP; may be repeated", 1, PATH_BYTES},
-		{"tail", 0, FF_OPTION_LIST, &c->tail, "PATTERN",
-			"follow the files that match; placeholders {job} {run} {attempt} {node} "
-			"{rank} {local_rank} {name}, and * and **; may be repeated",
-			1, PATH_BYTES},
-		{"default-job", 0, FF_OPTION_TEXT, &c->default_job, "ID",
-			"job of text that names none", 1, FF_JOB_ID_MAX},
-		{"token-file", 0, FF_OPTION_TEXT, &c->token_file, "PATH",
-			"who may speak over TCP: lines `TOKEN OWNER [admin]`, mode 0600", 1,
-			PATH_BYTES},
-		{"catalog", 0, FF_OPTION_TEXT, &c->catalog, "DIR",
-			"folder of own signatures, besides those built in", 1, PATH_BYTES},
-		{"allow-open-tcp", 0, FF_OPTION_FLAG, &c->allow_open_tcp, NULL,
-			"let everybody speak over TCP (for a demonstration on one machine)", 0, 0},
-		{"config", 0, FF_OPTION_TEXT, &c->file, "FILE",
-			"read `key = value` lines of the options above", 1, PATH_BYTES},
-		{"check-config", 0, FF_OPTION_FLAG, &c->check, NULL, "check all options and end", 0,
-			0},
-		{"print-config", 0, FF_OPTION_FLAG, &c->print, NULL, "print all options and end", 0,
-			0},
-		{"help", 'h', FF_OPTION_FLAG, &c->help, NULL, "print this and end", 0, 0},
-		{"version", 0, FF_OPTION_FLAG, &c->version, NULL, "print the version and end", 0,
-			0},
-	};
-	memcpy(t, options, sizeof options);
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const struct key *k = i < KEYS ? &keys[i] : &flags_only[i - KEYS];
+		t[i] = k->option;
+		t[i].target = (char *)c + k->at;
+	}
 }
 
 void config_finish(struct config *c)
@@ -58,6 +73,62 @@ void config_finish(struct config *c)
 	fill_table(c, t);
 	ff_option_finish(t, OPTIONS);
 	*c = (struct config){0};
+}
+
+/* What holds where nothing is said, but for places. */
+static void set_initial(struct config *c)
+{
+	struct ff_option t[OPTIONS];
+	fill_table(c, t);
+	for (size_t i = 0; i < KEYS; i++) {
+		struct ff_err err = {0};
+		if (keys[i].initial) {
+			int r = ff_option_set(&t[i], ff_str_z(keys[i].initial), &err);
+			assert(r == 0);
+			(void)r;
+		}
+	}
+}
+
+static void set_default(char **target, char *value)
+{
+	if (*target) {
+		free(value);
+	} else {
+		*target = value;
+	}
+}
+
+static void set_places(struct config *c)
+{
+	set_default(&c->state, ff_addr_state_folder());
+	set_default(&c->ingest_socket, ff_addr_ingest_socket());
+	set_default(&c->api_socket, ff_addr_api_socket());
+}
+
+/* The keys with their defaults behind what they mean. */
+static void help_keys(struct ff_buf *out)
+{
+	struct config c = {0};
+	struct ff_option t[OPTIONS];
+	fill_table(&c, t);
+	set_initial(&c);
+	set_places(&c);
+	for (size_t i = 0; i < KEYS; i++) {
+		struct ff_buf help = {0}, value = {0};
+		size_t skip = strlen(t[i].name) + strlen(" = ");
+		ff_buf_addz(&help, t[i].help);
+		ff_option_print(&t[i], 1, &value);
+		if (value.len > skip && t[i].type != FF_OPTION_FLAG) {
+			ff_buf_addf(&help, " (default %.*s)", (int)(value.len - skip - 1),
+				value.p + skip);
+		}
+		t[i].help = help.p;
+		ff_option_help(&t[i], 1, out);
+		ff_buf_finish(&help);
+		ff_buf_finish(&value);
+	}
+	config_finish(&c);
 }
 
 void config_help(struct ff_buf *out)
@@ -69,8 +140,11 @@ void config_help(struct ff_buf *out)
 		"usage: firstfaultd [OPTION]...\n\n"
 		"Collects the output of distributed training jobs and says which rank failed "
 		"first.\n"
-		"Runs in the foreground; SIGTERM ends it.\n\n");
-	ff_option_help(t, OPTIONS, out);
+		"Runs in the foreground; SIGTERM ends it.\n\n"
+		"Keys of the configuration file, and flags:\n");
+	help_keys(out);
+	ff_buf_addz(out, "\nFlags only:\n");
+	ff_option_help(t + KEYS, OPTIONS - KEYS, out);
 	ff_buf_addz(out,
 		"\nExit status: 0 ended as asked, 1 the store failed for 30 s, 64 bad option or\n"
 		"configuration, 70 internal error, 74 store, socket or file.\n");
@@ -81,7 +155,7 @@ void config_print(const struct config *c, struct ff_buf *out)
 	struct config copy = *c;
 	struct ff_option t[OPTIONS];
 	fill_table(&copy, t);
-	ff_option_print(t, FILE_OPTIONS, out);
+	ff_option_print(t, KEYS, out);
 }
 
 /* All flags; the first word that is none is an error. */
@@ -107,19 +181,10 @@ static int read_file(struct config *c, const char *path, struct ff_err *err)
 	fill_table(c, t);
 	int r = ff_file_load(path, FILE_MAX, &text, err);
 	if (r >= 0) {
-		r = ff_option_file(t, FILE_OPTIONS, path, ff_buf_str(&text), err);
+		r = ff_option_file(t, KEYS, path, ff_buf_str(&text), err);
 	}
 	ff_buf_finish(&text);
 	return r;
-}
-
-static void set_default(char **target, char *value)
-{
-	if (*target) {
-		free(value);
-	} else {
-		*target = value;
-	}
 }
 
 /* "unix:PATH" is taken as PATH, as a client would write it. */
@@ -232,6 +297,7 @@ int config_read(struct config *c, int argc, char **argv, struct ff_err *err)
 	memcpy(words, argv, n * sizeof *words);
 	struct config flags = {0};
 	int r = read_flags(&flags, n, words, err);
+	set_initial(c);
 	if (r == 0 && flags.file && !flags.help && !flags.version) {
 		r = read_file(c, flags.file, err);
 	}
@@ -244,9 +310,7 @@ int config_read(struct config *c, int argc, char **argv, struct ff_err *err)
 	if (r < 0 || c->help || c->version) {
 		return r;
 	}
-	set_default(&c->state, ff_addr_state_folder());
-	set_default(&c->ingest_socket, ff_addr_ingest_socket());
-	set_default(&c->api_socket, ff_addr_api_socket());
+	set_places(c);
 	strip_unix(c->ingest_socket);
 	strip_unix(c->api_socket);
 	return check(c, err);

@@ -1,22 +1,27 @@
 /* config: the options of firstfaultd: one table for flags, configuration file, help and
- * --print-config.
+ * --print-config. The keys are rows of config.def.
  *
- * Flags win over the file; `listen` and `tail` add up. Defaults are the places of shell/addr.h.
+ * Flags win over the file; lists add up. Defaults of the places are those of shell/addr.h.
  */
 #pragma once
 
+#include "base/limits.h"
 #include "shell/option.h"
 
+#define CONFIG_PATH 4096 /* bytes of a path, a pattern or an address */
+
+/* the C type of a key's field */
+#define CONFIG_FLAG bool
+#define CONFIG_TEXT char * /* NULL: not given */
+#define CONFIG_LIST struct ff_option_list
+#define CONFIG_INT int64_t
+#define CONFIG_SIZE int64_t /* bytes */
+#define CONFIG_SPAN int64_t /* microseconds */
+
 struct config {
-	char *state;         /* folder of the store */
-	char *ingest_socket; /* path */
-	char *api_socket;
-	struct ff_option_list listen; /* HOST:PORT */
-	struct ff_option_list tail;   /* patterns (feed/path.h) */
-	char *default_job;            /* NULL */
-	char *token_file;             /* NULL */
-	char *catalog;                /* folder of own signatures; NULL */
-	bool allow_open_tcp;
+#define KEY(field, name, type, arg, initial, min, max, change, help) CONFIG_##type field;
+#include "config.def"
+#undef KEY
 	/* flags only */
 	char *file;
 	bool check, print, help, version;

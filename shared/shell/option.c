@@ -128,7 +128,7 @@ static int set_text(const struct ff_option *o, struct ff_str value, struct ff_er
 	return 0;
 }
 
-static int set(const struct ff_option *o, struct ff_str value, struct ff_err *err)
+int ff_option_set(const struct ff_option *o, struct ff_str value, struct ff_err *err)
 {
 	switch (o->type) {
 	case FF_OPTION_FLAG:
@@ -166,7 +166,7 @@ static int set_next(const struct ff_option *o, const char *shown, int argc, char
 		return ff_err_set(
 			err, FF_EUSAGE, "option %s needs %s", shown, o->arg ? o->arg : "a value");
 	}
-	return set(o, ff_str_z(argv[++*i]), err);
+	return ff_option_set(o, ff_str_z(argv[++*i]), err);
 }
 
 static int take_long(const struct ff_option *o, size_t n, int argc, char **argv, int *i,
@@ -180,7 +180,7 @@ static int take_long(const struct ff_option *o, size_t n, int argc, char **argv,
 		return ff_err_set(err, FF_EUSAGE, "unknown option \"--%.*s\"", FF_STR_ARG(name));
 	}
 	if (equals >= 0) {
-		return set(found, ff_str_skip(arg, (size_t)equals + 1), err);
+		return ff_option_set(found, ff_str_skip(arg, (size_t)equals + 1), err);
 	}
 	return set_next(found, argv[*i], argc, argv, i, err);
 }
@@ -199,7 +199,7 @@ static int take_short(const struct ff_option *o, size_t n, int argc, char **argv
 			return ff_err_set(err, FF_EUSAGE, "unknown option \"-%c\"", *p);
 		}
 		if (found->type != FF_OPTION_FLAG && p[1]) {
-			return set(found, ff_str_z(p + 1), err);
+			return ff_option_set(found, ff_str_z(p + 1), err);
 		}
 		int r = set_next(found, word, argc, argv, i, err);
 		if (r < 0 || found->type != FF_OPTION_FLAG) {
@@ -280,7 +280,7 @@ static int take_config_line(const struct ff_option *o, size_t n, struct ff_str l
 	if (memchr(value.p, '\0', value.n)) {
 		return bad_value(found, value, err);
 	}
-	return set(found, value, err);
+	return ff_option_set(found, value, err);
 }
 
 int ff_option_file(const struct ff_option *o, size_t n, const char *file, struct ff_str text,

@@ -52,6 +52,8 @@ int ff_option_args(const struct ff_option *o, size_t n, int argc, char **argv, s
  * its name for err. An unknown key is an error. */
 int ff_option_file(const struct ff_option *o, size_t n, const char *file, struct ff_str text,
 		   struct ff_err *err);
+/* Sets one option as a configuration file would. 0, or FF_EUSAGE with err. */
+int ff_option_set(const struct ff_option *o, struct ff_str value, struct ff_err *err);
 /* Adds the table of options for --help: two columns, wrapped at 100. */
 void ff_option_help(const struct ff_option *o, size_t n, struct ff_buf *out);
 /* Adds `key = value` lines of the present values, as a configuration file would have them. */
