@@ -1,11 +1,9 @@
 #include "api.h"
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "conn.h"
 #include "shell/log.h"
 #include "socket.h"
-#include "status.h"
 #include "tail.h"
 
 #include <microhttpd.h>
@@ -57,102 +55,6 @@ static void run(struct api *api)
 		uv_timer_start(&api->timer, on_timer, ms, 0);
 	} else {
 		uv_timer_stop(&api->timer);
-	}
-}
-
-/* ---- routes */
-
-static void get_status(struct request *r)
-{
-	struct ff_buf out = {0};
-	status_render(r->d, &out);
-	request_json(r, 200, &out);
-}
-
-static void get_health(struct request *r)
-{
-	struct ff_buf out = {0};
-	ff_buf_addz(&out, "{\"status\":\"alive\"}\n");
-	request_json(r, 200, &out);
-}
-
-static void get_ready(struct request *r)
-{
-	struct ff_buf out = {0};
-	if (!r->d->ready || r->d->stopping) {
-		request_problem(r, 503, "the daemon is %s", r->d->stopping ? "ending" : "starting");
-		return;
-	}
-	ff_buf_addz(&out, "{\"status\":\"ready\"}\n");
-	request_json(r, 200, &out);
-}
-
-/* "*" is any part. */
-static const struct route {
-	enum request_method method;
-	const char *path[5];
-	void (*fn)(struct request *r);
-} routes[] = {
-	{REQUEST_GET, {"healthz"}, get_health},
-	{REQUEST_GET, {"readyz"}, get_ready},
-	{REQUEST_GET, {"v1", "status"}, get_status},
-	{REQUEST_GET, {"v1", "jobs"}, api_jobs_list},
-	{REQUEST_GET, {"v1", "jobs", "*"}, api_jobs_one},
-	{REQUEST_GET, {"v1", "jobs", "*", "verdict"}, api_jobs_verdict},
-	{REQUEST_GET, {"v1", "jobs", "*", "ranks"}, api_tables_ranks},
-	{REQUEST_GET, {"v1", "jobs", "*", "timeline"}, api_tables_timeline},
-	{REQUEST_GET, {"v1", "jobs", "*", "events"}, api_jobs_events},
-	{REQUEST_GET, {"v1", "jobs", "*", "logs"}, api_logs_get},
-	{REQUEST_GET, {"v1", "faults"}, api_faults_list},
-	{REQUEST_GET, {"v1", "faults", "*"}, api_faults_one},
-	{REQUEST_GET, {"v1", "jobs", "*", "export"}, api_export_get},
-	{REQUEST_POST, {"v1", "jobs", "*", "start"}, api_post_start},
-	{REQUEST_POST, {"v1", "jobs", "*", "end"}, api_post_end},
-};
-
-static bool is_route(const struct route *route, const struct request *r)
-{
-	size_t n = 0;
-	while (n < 5 && route->path[n]) {
-		n++;
-	}
-	bool same = n == r->nparts;
-	for (size_t i = 0; i < n && same; i++) {
-		same = !strcmp(route->path[i], "*") || !strcmp(route->path[i], r->parts[i]);
-	}
-	return same;
-}
-
-static void dispatch(struct request *r)
-{
-	const struct route *found = NULL;
-	r->d->counts[DAEMON_COUNT_requests]++;
-	if (!r->nparts) {
-		request_problem(r, 400, "the address can't be read");
-		return;
-	}
-	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-		if (!is_route(&routes[i], r)) {
-			continue;
-		}
-		found = &routes[i];
-		if (found->method != r->method) {
-			continue;
-		}
-		if (r->method == REQUEST_POST && r->too_large) {
-			request_problem(r, 413, "a body has at most %u bytes", FF_HTTP_BODY);
-		} else if (r->method == REQUEST_POST && !r->is_json) {
-			request_problem(r, 415, "the body has to be application/json");
-		} else {
-			found->fn(r);
-		}
-		return;
-	}
-	if (found) {
-		request_problem(
-			r, 405, "%s", found->method == REQUEST_GET ? "only GET" : "only POST");
-	} else {
-		request_problem(r, 404, "there is nothing here");
 	}
 }
 
@@ -210,8 +112,8 @@ static bool begins_with(const char *s, const char *front)
 static void read_head(struct request *r, const char *method)
 {
 	struct MHD_Connection *c = r->connection;
-	bool get = !strcmp(method, "GET") || !strcmp(method, "HEAD");
-	r->method = get ? REQUEST_GET : !strcmp(method, "POST") ? REQUEST_POST : REQUEST_OTHER;
+	r->method = request_method_parse(method);
+	api_routes_find(r);
 	const char *type = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type");
 	const char *json = "application/json";
 	char end = begins_with(type, json) ? type[strlen(json)] : 'x';
@@ -228,16 +130,15 @@ static void read_head(struct request *r, const char *method)
 /* Adds to the body; false to cut the connection. */
 static bool take_body(struct request *r, const char *p, size_t n)
 {
-	if (r->body.len + n > FF_HTTP_BODY) {
-		r->too_large = true;
-	}
+	size_t max = r->route ? r->route->body : 0;
+	r->too_large = r->too_large || r->body.len + n > max;
 	if (!r->too_large) {
 		ff_buf_add(&r->body, p, n);
 		return true;
 	}
 	ff_buf_clear(&r->body);
-	r->began_us += (ff_usec)n; /* not in use yet: counts what was thrown away */
-	return r->began_us <= DISCARD_MAX;
+	r->thrown += n;
+	return r->thrown <= DISCARD_MAX;
 }
 
 static bool is_unchanged(const struct request *r, const char *etag)
@@ -264,6 +165,9 @@ static enum MHD_Result send_answer(struct request *r)
 	if (r->version) {
 		(void)MHD_add_response_header(response, "ETag", etag);
 	}
+	if (r->status == 405) {
+		(void)MHD_add_response_header(response, "Allow", r->allow);
+	}
 	enum MHD_Result result =
 		MHD_queue_response(r->connection, unchanged ? 304 : r->status, response);
 	MHD_destroy_response(response);
@@ -288,7 +192,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		return go_on ? MHD_YES : MHD_NO;
 	}
 	if (!r->answered && !r->pending) {
-		dispatch(r);
+		api_routes_dispatch(r);
 	}
 	if (r->answered) {
 		return send_answer(r);

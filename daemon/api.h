@@ -18,6 +18,10 @@ void api_wait(struct request *r, struct ff_run *run, bool end, ff_usec wait_us);
 void api_close(struct api *api);
 void api_destroy(struct api *api);
 
+/* api_routes.c: sets r->route by the method and the path; answers, by its handler or a problem. */
+void api_routes_find(struct request *r);
+void api_routes_dispatch(struct request *r);
+
 /* Handlers. */
 void api_jobs_list(struct request *r);
 void api_jobs_one(struct request *r);

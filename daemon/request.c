@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PARTS_MAX 16u
-
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9') {
@@ -48,6 +46,59 @@ static struct ff_str path_of(const struct request *r)
 	return ff_str_n(r->uri, strcspn(r->uri, "?"));
 }
 
+enum request_method request_method_parse(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum request_method method;
+	} methods[] = {
+		{"GET", REQUEST_GET},
+		{"HEAD", REQUEST_GET},
+		{"POST", REQUEST_POST},
+		{"DELETE", REQUEST_DELETE},
+	};
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+		if (!strcmp(methods[i].name, name)) {
+			return methods[i].method;
+		}
+	}
+	return REQUEST_OTHER;
+}
+
+/* Takes `key=value` off the front of what stands behind "?". False: no more. */
+static bool take_pair(struct ff_str *rest, struct ff_str *ret_key, struct ff_str *ret_value)
+{
+	if (!rest->n) {
+		return false;
+	}
+	*rest = ff_str_skip(*rest, 1);
+	ptrdiff_t amp = ff_str_chr(*rest, '&', 0);
+	struct ff_str pair = ff_str_n(rest->p, amp < 0 ? rest->n : (size_t)amp);
+	ptrdiff_t equals = ff_str_chr(pair, '=', 0);
+	*ret_key = ff_str_n(pair.p, equals < 0 ? pair.n : (size_t)equals);
+	*ret_value = ff_str_skip(pair, ret_key->n + (equals >= 0));
+	*rest = ff_str_skip(*rest, pair.n);
+	return true;
+}
+
+static struct ff_str query_of(const struct request *r)
+{
+	return ff_str_skip(ff_str_z(r->uri), path_of(r).n);
+}
+
+static bool is_query_good(const struct request *r)
+{
+	struct ff_str rest = query_of(r), key, value;
+	while (take_pair(&rest, &key, &value)) {
+		char *decoded = decode(value, true);
+		if (!decoded) {
+			return false;
+		}
+		free(decoded);
+	}
+	return true;
+}
+
 bool request_parse(struct request *r, const char *uri)
 {
 	r->uri = ff_xstrdup(uri);
@@ -59,14 +110,14 @@ bool request_parse(struct request *r, const char *uri)
 		rest = ff_str_skip(rest, 1);
 		ptrdiff_t slash = ff_str_chr(rest, '/', 0);
 		size_t n = slash < 0 ? rest.n : (size_t)slash;
-		char *part = r->nparts < PARTS_MAX ? decode(ff_str_n(rest.p, n), false) : NULL;
+		char *part = r->nparts < REQUEST_PARTS ? decode(ff_str_n(rest.p, n), false) : NULL;
 		if (!part) {
 			return false;
 		}
 		*FF_ARR_ADD(r->parts, r->nparts, r->cparts) = part;
 		rest = ff_str_skip(rest, n);
 	}
-	return true;
+	return is_query_good(r);
 }
 
 void request_finish(struct request *r)
@@ -83,18 +134,11 @@ void request_finish(struct request *r)
 
 char *request_query(const struct request *r, const char *name)
 {
-	struct ff_str rest = ff_str_skip(ff_str_z(r->uri), path_of(r).n);
-	while (rest.n) {
-		rest = ff_str_skip(rest, 1);
-		ptrdiff_t amp = ff_str_chr(rest, '&', 0);
-		struct ff_str pair = ff_str_n(rest.p, amp < 0 ? rest.n : (size_t)amp);
-		ptrdiff_t equals = ff_str_chr(pair, '=', 0);
-		struct ff_str key = ff_str_n(pair.p, equals < 0 ? pair.n : (size_t)equals);
+	struct ff_str rest = query_of(r), key, value;
+	while (take_pair(&rest, &key, &value)) {
 		if (ff_str_eqz(key, name)) {
-			char *value = decode(ff_str_skip(pair, key.n + (equals >= 0)), true);
-			return value ? value : ff_xstrdup("%");
+			return decode(value, true);
 		}
-		rest = ff_str_skip(rest, pair.n);
 	}
 	return NULL;
 }
@@ -165,6 +209,7 @@ static const char *title_of(unsigned status)
 		{413, "Content Too Large"},
 		{415, "Unsupported Media Type"},
 		{422, "Unprocessable Content"},
+		{500, "Internal Server Error"},
 		{503, "Service Unavailable"},
 	};
 	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
@@ -197,11 +242,24 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 	r->d->counts[DAEMON_COUNT_requests_bad]++;
 }
 
+static bool is_admin(const struct request *r)
+{
+	return r->uid == 0 || r->uid == (int64_t)geteuid();
+}
+
+bool request_admit(struct request *r, enum request_who who)
+{
+	bool good = who != REQUEST_ADMIN || is_admin(r);
+	if (!good) {
+		request_problem(r, 403, "only root and the daemon's own user may do this");
+	}
+	return good;
+}
+
 bool request_may(const struct request *r, const struct ff_run *run)
 {
 	const struct run_state *rs = run->user;
-	return r->uid == 0 || r->uid == (int64_t)geteuid() || !rs || rs->owner < 0 ||
-		rs->owner == r->uid;
+	return is_admin(r) || !rs || rs->owner < 0 || rs->owner == r->uid;
 }
 
 /* The name without ~N or /RUN. */

@@ -12,7 +12,27 @@
 #include "base/json.h"
 #include "ledger.h"
 
-enum request_method { REQUEST_GET, REQUEST_POST, REQUEST_OTHER };
+#define REQUEST_PARTS 16u /* parts of a path */
+
+enum request_method { REQUEST_GET, REQUEST_POST, REQUEST_DELETE, REQUEST_OTHER };
+
+/* Who may ask for a route at all; whose a run is, its handler looks at (request_run). */
+enum request_who {
+	REQUEST_ANYBODY, /* whoever reaches the socket */
+	REQUEST_USER,    /* who is known */
+	REQUEST_ADMIN,   /* root and the daemon's own user */
+};
+
+struct request;
+
+/* A row of the table in api_routes.c. */
+struct request_route {
+	enum request_method method;
+	const char *path; /* a part in braces is any one */
+	void (*fn)(struct request *r);
+	size_t body; /* bytes of a body at most; 0: it has none, and needs no content type */
+	enum request_who who;
+};
 
 /* What a pending POST waits for. */
 enum request_stage {
@@ -25,13 +45,16 @@ struct request {
 	struct daemon *d;
 	void *connection; /* MHD's */
 	struct request *prev, *next;
-	enum request_method method;
+	enum request_method method;           /* HEAD is GET */
+	const struct request_route *route; /* NULL: there is none */
+	char allow[64];                    /* then: what the path takes; "": it is none */
 	char *uri;    /* as it came */
 	char **parts; /* of the path, decoded */
 	size_t nparts, cparts;
 	struct ff_buf body;
 	bool begun; /* its headers have come */
 	bool too_large;
+	size_t thrown; /* bytes of its body that were thrown away */
 	bool is_json;        /* its body says so */
 	bool wants_text;     /* Accept: text/plain */
 	char *if_none_match; /* NULL */
@@ -53,7 +76,9 @@ struct request {
 	bool waits; /* in the ledger's list */
 };
 
-/* Splits and decodes the URI. False if it is malformed. */
+/* A method's name; HEAD is GET. */
+enum request_method request_method_parse(const char *name);
+/* Splits and decodes the URI. False if it, or what it asks for behind "?", is malformed. */
 bool request_parse(struct request *r, const char *uri);
 void request_finish(struct request *r);
 /* The decoded value of a query parameter, malloc'd; NULL if it is not there. */
@@ -74,6 +99,8 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 
 /* The run that parts[index] names. NULL: a problem was answered. exact: no prefix will do. */
 struct ff_run *request_run(struct request *r, size_t index, bool exact);
+/* Is the peer one of those? False: a problem was answered. */
+bool request_admit(struct request *r, enum request_who who);
 /* May the peer read and write this run? Its owner, root and the daemon's user may. */
 bool request_may(const struct request *r, const struct ff_run *run);
 
