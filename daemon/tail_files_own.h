@@ -1,0 +1,110 @@
+/* tail_files_own: what a thread of tail_files.h is made of: tail_files.c (orders, notices, life),
+ * tail_read.c (one file), tail_walk.c (which files there are).
+ *
+ * All but what the lock guards is the thread's own.
+ */
+#pragma once
+
+#include "tail_files.h"
+
+#include "base/map.h"
+
+#include <sys/stat.h>
+
+#define FILES_CHUNK (256u * 1024u) /* bytes of one read */
+#define FILES_POLL_LEAST 100u      /* ms */
+
+struct root {
+	unsigned pattern;
+	char *path;
+	uint64_t device;
+	bool probing; /* its file system is not known yet */
+	bool active;  /* this thread walks it */
+	bool walked;  /* at least once */
+};
+
+struct file {
+	uint64_t number;
+	struct root *root;
+	char *path;
+	uint64_t device, inode;
+	int fd;       /* -1: closed because it is quiet */
+	bool started; /* the loop has said where to begin */
+	bool let_go;
+	bool seen;                   /* by the present walk */
+	uint64_t pos;                /* next byte to read */
+	struct timespec changed;     /* its mtime when it was looked at last */
+	ff_usec grown_us, unseen_us; /* monotonic; unseen_us 0: its name is there */
+	char head[FILES_HEAD];
+	unsigned head_length;
+	char mark[FILES_MARK]; /* bytes before pos */
+	unsigned mark_length;
+};
+
+enum order_kind { ORDER_PROBE, ORDER_WALK, ORDER_START, ORDER_LOOK, ORDER_LET_GO };
+
+struct order {
+	struct order *next;
+	enum order_kind kind;
+	unsigned pattern;
+	char *path;
+	uint64_t device, look;
+	struct files_start start;
+};
+
+struct files {
+	struct files_shared *shared;
+	uv_thread_t thread;
+	/* the thread's own */
+	struct root **roots;
+	size_t nroots, croots;
+	struct file **files;
+	size_t nfiles, cfiles;
+	struct ff_map by_inode; /* device, inode as bytes -> file */
+	struct ff_map handed;   /* "PATTERN PATH" of folders that another thread got */
+	uint64_t last_number;
+	unsigned interval_ms;
+	ff_usec walk_due_us;
+	bool walk_failed;
+	uint64_t waiting; /* files that the present walk could not open */
+	char *chunk;
+
+	uv_mutex_t lock; /* guards what follows */
+	uv_cond_t wake;
+	struct order *orders, **orders_end;
+	struct files_notice *notices, **notices_end;
+	size_t ahead; /* bytes of them */
+	struct files_status status;
+	ff_usec alive_us; /* monotonic; when the thread came by last; 0: it waits for orders */
+	bool stop, ended;
+};
+
+/* tail_files.c */
+struct files_notice *files_notice(enum files_notice_kind kind, size_t bytes);
+/* Gives it to the loop. */
+void files_post(struct files *f, struct files_notice *n);
+/* False when the thread is to end. */
+bool files_wait_for_room(struct files *f);
+/* One more of a counter in f->status. */
+void files_count(struct files *f, uint64_t *which);
+
+/* tail_read.c */
+ssize_t tail_read_at(int fd, void *p, size_t n, uint64_t at);
+/* Fills in its first line, or as much of it as there is. */
+void tail_read_head(struct file *file);
+void tail_read_close(struct files *f, struct file *file);
+/* Tells the loop of a file that it can follow. */
+void tail_read_found(
+	struct files *f, const struct file *file, const struct stat *st, bool distrust);
+/* The same inode holds another text now: for the loop it is another file. */
+void tail_read_again(struct files *f, struct file *file, const struct stat *st);
+bool tail_read_has_changed(const struct file *file, const struct stat *st);
+/* Looks at an open file. False when the thread is to end. */
+bool tail_read_poll(struct files *f, struct file *file);
+bool tail_read_poll_all(struct files *f);
+
+/* tail_walk.c */
+/* Finds what there is now. False when the thread is to end. */
+bool tail_walk_all(struct files *f);
+/* Out of the tables; the loop is told. */
+void tail_walk_forget(struct files *f, size_t index);
