@@ -47,6 +47,16 @@ static void know_restored(struct tail *t)
 
 /* ---- which stream a file is */
 
+static struct files_pattern *find_pattern(const struct tail *t, uint64_t number)
+{
+	for (size_t i = 0; i < t->npatterns; i++) {
+		if (t->patterns[i]->number == number) {
+			return t->patterns[i];
+		}
+	}
+	return NULL;
+}
+
 static bool has_head(const struct tail_file *f, const struct files_notice *n)
 {
 	return f->head_length <= n->head_length &&
@@ -64,7 +74,7 @@ static struct tail_file *find_known(struct tail *t, const struct files_notice *n
 	return f;
 }
 
-static const char *job_of(const struct tail *t, const struct files_notice *n,
+static const char *job_of(const struct tail *t, const char *root,
 	const struct ff_path_identity *id, char *buf, size_t size)
 {
 	if (id->job) {
@@ -73,17 +83,16 @@ static const char *job_of(const struct tail *t, const struct files_notice *n,
 	if (t->d->config->default_job) {
 		return t->d->config->default_job;
 	}
-	const char *root = ff_path_pattern_root(t->patterns[n->pattern]);
 	const char *base = strrchr(root, '/');
 	(void)snprintf(buf, size, "tail-%.*s", (int)(FF_JOB_ID_MAX - 5), base ? base + 1 : root);
 	return buf;
 }
 
 /* Its path below the pattern's root. */
-static const char *name_of(const struct tail *t, const struct files_notice *n)
+static const char *name_of(const char *root, const struct files_notice *n)
 {
-	size_t root = strlen(ff_path_pattern_root(t->patterns[n->pattern]));
-	return n->path + root + (root > 1);
+	size_t len = strlen(root);
+	return n->path + len + (len > 1);
 }
 
 static struct tail_file *make_file(struct tail *t, const struct files_notice *n)
@@ -99,15 +108,15 @@ static struct tail_file *make_file(struct tail *t, const struct files_notice *n)
 	return f;
 }
 
-static struct ff_stream *open_stream(struct tail *t, const struct files_notice *n,
+static struct ff_stream *open_stream(struct tail *t, const char *root, const struct files_notice *n,
 	const struct ff_path_identity *id, const char *source, struct ff_run **ret_run)
 {
 	char buf[FF_JOB_ID_MAX + 1];
 	struct ff_err err = {0};
 	struct ff_str run_name = ff_str_z(id->run);
-	const char *job = job_of(t, n, id, buf, sizeof buf);
+	const char *job = job_of(t, root, id, buf, sizeof buf);
 	struct ff_origin origin = {
-		.name = name_of(t, n),
+		.name = name_of(root, n),
 		.node = id->node,
 		.source = source,
 		.kind = id->kind,
@@ -140,14 +149,16 @@ static struct tail_file *open_new(struct tail *t, const struct files_notice *n)
 {
 	struct ff_path_identity id = {0};
 	char source[80];
-	if (!ff_path_pattern_match(t->patterns[n->pattern], ff_str_z(n->path), &id)) {
+	const struct files_pattern *pattern = find_pattern(t, n->pattern);
+	if (!pattern || !ff_path_pattern_match(pattern->parsed, ff_str_z(n->path), &id)) {
 		return NULL;
 	}
 	struct tail_file *f = make_file(t, n);
 	(void)snprintf(source, sizeof source, "tail:%llu:%llu:%llu", (unsigned long long)f->device,
 		(unsigned long long)f->inode, (unsigned long long)f->generation);
 	struct ff_run *run;
-	struct ff_stream *s = open_stream(t, n, &id, source, &run);
+	struct ff_stream *s = open_stream(
+		t, ff_path_pattern_root(pattern->parsed), n, &id, source, &run);
 	ff_path_identity_finish(&id);
 	if (!s) {
 		tail_file_destroy(f);
@@ -243,38 +254,143 @@ static struct thread *add_thread(struct tail *t, struct ff_err *err)
 	return th;
 }
 
-/* The thread of this file system; a new one if there may be more, else the one that asks. */
-static struct thread *thread_of(struct tail *t, struct thread *asking, uint64_t device, bool own)
+/* No file system is this thread's any more. */
+static void free_devices(struct tail *t, const struct thread *th)
+{
+	for (size_t i = 0; i < t->ndevices;) {
+		if (&t->threads[t->devices[i].thread] == th) {
+			t->devices[i] = t->devices[--t->ndevices];
+		} else {
+			i++;
+		}
+	}
+}
+
+/* Whoever asks which file system a folder is on may hang: a thread that has nothing else to do, or
+ * a new one; one in turn where there can't be more. NULL: there is none at all. */
+static struct thread *thread_to_probe(struct tail *t, struct ff_err *err)
+{
+	for (unsigned i = 0; i < t->nthreads; i++) {
+		if (files_is_free(t->threads[i].files)) {
+			free_devices(t, &t->threads[i]);
+			return &t->threads[i];
+		}
+	}
+	struct thread *th = t->nthreads < THREADS ? add_thread(t, err) : NULL;
+	return th || !t->nthreads ? th : &t->threads[t->last_probe++ % t->nthreads];
+}
+
+/* The thread of this file system: who asked, if it has none so far. */
+static struct thread *thread_of(struct tail *t, struct thread *asked, uint64_t device)
 {
 	for (size_t i = 0; i < t->ndevices; i++) {
 		if (t->devices[i].device == device) {
 			return &t->threads[t->devices[i].thread];
 		}
 	}
-	struct thread *th = own || t->nthreads == THREADS ? asking : add_thread(t, NULL);
-	th = th ? th : asking;
 	*FF_ARR_ADD(t->devices, t->ndevices, t->cdevices) =
-		(struct device){device, (unsigned)(th - t->threads)};
-	return th;
-}
-
-/* Does this thread look at a file system already? */
-static bool is_taken(const struct tail *t, const struct thread *th)
-{
-	for (size_t i = 0; i < t->ndevices; i++) {
-		if (&t->threads[t->devices[i].thread] == th) {
-			return true;
-		}
-	}
-	return false;
+		(struct device){device, (unsigned)(asked - t->threads)};
+	return asked;
 }
 
 static void on_device(struct tail *t, struct thread *th, const struct files_notice *n)
 {
-	bool own = !n->path && !is_taken(t, th);
-	struct thread *to = thread_of(t, th, n->device, own);
-	const char *path = n->path ? n->path : ff_path_pattern_root(t->patterns[n->pattern]);
-	files_walk(to->files, n->pattern, path, n->device);
+	struct files_pattern *pattern = find_pattern(t, n->pattern);
+	if (pattern) {
+		files_walk(thread_of(t, th, n->device)->files, pattern, n->path, n->device);
+	}
+}
+
+static void on_mount(struct tail *t, const struct files_notice *n)
+{
+	struct files_pattern *pattern = find_pattern(t, n->pattern);
+	struct thread *th = pattern ? thread_to_probe(t, NULL) : NULL;
+	if (th) {
+		files_probe(th->files, pattern, n->path);
+	}
+}
+
+/* ---- patterns */
+
+static void let_go_pattern(struct tail *t, struct files_pattern *p)
+{
+	for (unsigned i = 0; i < t->nthreads; i++) {
+		files_drop(t->threads[i].files, p->number);
+	}
+	files_pattern_leave(p);
+}
+
+static struct files_pattern *find_text(struct files_pattern **v, size_t n, const char *text)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i] && !strcmp(v[i]->text, text)) {
+			return v[i];
+		}
+	}
+	return NULL;
+}
+
+/* Those of the list, each once; what is followed already is taken as it is. NULL with err. */
+static struct files_pattern **make_patterns(
+	struct tail *t, const struct ff_option_list *list, size_t *ret_n, struct ff_err *err)
+{
+	struct files_pattern **v = ff_xcalloc(list->n + 1, sizeof(struct files_pattern *));
+	size_t n = 0;
+	for (size_t i = 0; i < list->n; i++) {
+		if (find_text(v, n, list->v[i])) {
+			continue;
+		}
+		v[n] = find_text(t->patterns, t->npatterns, list->v[i]);
+		if (v[n]) {
+			atomic_fetch_add(&v[n]->users, 1);
+		} else {
+			v[n] = files_pattern_create(++t->last_pattern, list->v[i], err);
+		}
+		if (!v[n]) {
+			while (n) {
+				files_pattern_leave(v[--n]);
+			}
+			free(v);
+			return NULL;
+		}
+		n++;
+	}
+	*ret_n = n;
+	return v;
+}
+
+int tail_set_patterns(struct tail *t, const struct ff_option_list *list, struct ff_err *err)
+{
+	size_t n = 0;
+	struct files_pattern **now = make_patterns(t, list, &n, err);
+	if (!now) {
+		return FF_EUSAGE;
+	}
+	struct files_pattern **before = t->patterns;
+	size_t nbefore = t->npatterns;
+	t->patterns = now;
+	t->npatterns = n;
+	for (size_t i = 0; i < nbefore; i++) {
+		if (find_pattern(t, before[i]->number)) {
+			files_pattern_leave(before[i]);
+		} else {
+			let_go_pattern(t, before[i]);
+		}
+	}
+	int r = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (find_text(before, nbefore, now[i]->text)) {
+			continue;
+		}
+		struct thread *th = thread_to_probe(t, err);
+		if (!th) {
+			r = FF_ELIMIT;
+			break;
+		}
+		files_probe(th->files, now[i], ff_path_pattern_root(now[i]->parsed));
+	}
+	free(before);
+	return r;
 }
 
 /* ---- looks */
@@ -393,6 +509,7 @@ static void take_notice(struct tail *t, struct thread *th, const struct files_no
 {
 	switch (n->kind) {
 	case FILES_DEVICE: on_device(t, th, n); break;
+	case FILES_MOUNT: on_mount(t, n); break;
 	case FILES_FOUND: on_found(t, th, n); break;
 	case FILES_DATA: tail_feed_data(t, th, n); break;
 	case FILES_GONE: on_gone(t, th, n); break;
@@ -476,46 +593,20 @@ void tail_describe(struct tail *t, struct ff_jw *w)
 
 /* ---- life */
 
-static int open_patterns(struct tail *t, struct ff_err *err)
-{
-	const struct ff_option_list *list = &t->d->config->tail;
-	t->patterns = ff_xcalloc(list->n + 1, sizeof(struct ff_path_pattern *));
-	for (size_t i = 0; i < list->n; i++) {
-		t->patterns[i] = ff_path_pattern_parse(list->v[i], err);
-		if (!t->patterns[i]) {
-			return FF_EUSAGE;
-		}
-		t->npatterns++;
-	}
-	return 0;
-}
-
 int tail_open(struct daemon *d, struct tail **ret, struct ff_err *err)
 {
 	struct tail *t = ff_xcalloc(1, sizeof *t);
 	*ret = t; /* also on failure: whoever closes and destroys it knows what is open */
 	t->d = d;
-	int r = open_patterns(t, err);
-	if (r < 0) {
-		return r;
-	}
 	know_restored(t);
-	t->shared.patterns = t->patterns;
 	t->shared.notify = &t->async;
-	r = uv_async_init(&d->loop, &t->async, on_async);
+	int r = uv_async_init(&d->loop, &t->async, on_async);
 	if (r < 0) {
 		return ff_err_set(err, r, "cannot start tail: %s", uv_strerror(r));
 	}
 	t->async.data = t;
 	t->handle_open = true;
-	/* a thread for each pattern until it is known which file system its root is on */
-	for (size_t i = 0; i < t->npatterns; i++) {
-		if (t->nthreads < THREADS && !add_thread(t, err)) {
-			return FF_ELIMIT;
-		}
-		files_probe(t->threads[i % THREADS].files, (unsigned)i);
-	}
-	return 0;
+	return tail_set_patterns(t, &d->config->tail, err);
 }
 
 void tail_stop(struct tail *t)
@@ -558,7 +649,7 @@ void tail_destroy(struct tail *t)
 		t->looks = next;
 	}
 	for (size_t i = 0; i < t->npatterns; i++) {
-		ff_path_pattern_destroy(t->patterns[i]);
+		files_pattern_leave(t->patterns[i]);
 	}
 	ff_map_finish(&t->by_path);
 	ff_map_finish(&t->by_inode);

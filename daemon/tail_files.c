@@ -58,25 +58,40 @@ void files_count(struct files *f, uint64_t *which)
 
 /* ---- orders */
 
-static void add_root(struct files *f, const struct order *o, bool probing)
+static void add_root(struct files *f, struct order *o, bool probing)
 {
-	const char *path =
-		o->path ? o->path : ff_path_pattern_root(f->shared->patterns[o->pattern]);
 	for (size_t i = 0; i < f->nroots; i++) {
-		if (f->roots[i]->pattern == o->pattern && !strcmp(f->roots[i]->path, path)) {
-			f->roots[i]->device = o->device; /* it was probed here */
-			f->roots[i]->probing = probing;
-			f->roots[i]->active = !probing;
+		if (f->roots[i]->pattern == o->pattern && !strcmp(f->roots[i]->path, o->path)) {
 			return;
 		}
 	}
 	struct root *root = ff_xcalloc(1, sizeof *root);
 	root->pattern = o->pattern;
-	root->path = ff_xstrdup(path);
+	root->path = o->path;
 	root->device = o->device;
 	root->probing = probing;
-	root->active = !probing;
 	*FF_ARR_ADD(f->roots, f->nroots, f->croots) = root;
+	o->pattern = NULL; /* they are the root's now */
+	o->path = NULL;
+}
+
+/* The pattern is followed no more. */
+static void drop_pattern(struct files *f, uint64_t number)
+{
+	for (size_t i = 0; i < f->nroots;) {
+		if (f->roots[i]->pattern->number == number) {
+			tail_walk_drop_root(f, i);
+		} else {
+			i++;
+		}
+	}
+}
+
+static void order_finish(struct order *o)
+{
+	files_pattern_leave(o->pattern);
+	free(o->path);
+	free(o);
 }
 
 static struct file *file_by_number(struct files *f, uint64_t number)
@@ -125,11 +140,12 @@ static bool look(struct files *f, uint64_t number)
 	return true;
 }
 
-static bool obey(struct files *f, const struct order *o)
+static bool obey(struct files *f, struct order *o)
 {
 	switch (o->kind) {
 	case ORDER_PROBE: add_root(f, o, true); break;
 	case ORDER_WALK: add_root(f, o, false); break;
+	case ORDER_DROP: drop_pattern(f, o->number); break;
 	case ORDER_START: start_file(f, &o->start); break;
 	case ORDER_LOOK: return look(f, o->look);
 	case ORDER_LET_GO: {
@@ -155,16 +171,20 @@ static bool take_orders(struct files *f, unsigned wait_ms)
 	struct order *o = f->orders;
 	f->orders = NULL;
 	f->orders_end = &f->orders;
+	f->obeying = true;
 	f->alive_us = clock_mono();
 	bool go_on = !f->stop;
 	uv_mutex_unlock(&f->lock);
 	while (o) {
 		struct order *next = o->next;
 		go_on = go_on && obey(f, o);
-		free(o->path);
-		free(o);
+		order_finish(o);
 		o = next;
 	}
+	uv_mutex_lock(&f->lock);
+	f->obeying = false;
+	f->has_roots = f->nroots > 0;
+	uv_mutex_unlock(&f->lock);
 	return go_on;
 }
 
@@ -197,18 +217,38 @@ static void give(struct files *f, struct order order)
 	uv_mutex_unlock(&f->lock);
 }
 
-void files_probe(struct files *f, unsigned pattern)
+bool files_is_free(struct files *f)
 {
-	give(f, (struct order){.kind = ORDER_PROBE, .pattern = pattern});
+	uv_mutex_lock(&f->lock);
+	bool is_free = !f->orders && !f->obeying && !f->has_roots;
+	uv_mutex_unlock(&f->lock);
+	return is_free;
 }
 
-void files_walk(struct files *f, unsigned pattern, const char *path, uint64_t device)
+static void give_root(struct files *f, enum order_kind kind, struct files_pattern *pattern,
+	const char *path, uint64_t device)
 {
-	give(f,
-		(struct order){.kind = ORDER_WALK,
+	atomic_fetch_add(&pattern->users, 1);
+	give(f, (struct order){.kind = kind,
 			.pattern = pattern,
 			.path = ff_xstrdup(path),
 			.device = device});
+}
+
+void files_probe(struct files *f, struct files_pattern *pattern, const char *path)
+{
+	give_root(f, ORDER_PROBE, pattern, path, 0);
+}
+
+void files_walk(
+	struct files *f, struct files_pattern *pattern, const char *path, uint64_t device)
+{
+	give_root(f, ORDER_WALK, pattern, path, device);
+}
+
+void files_drop(struct files *f, uint64_t pattern)
+{
+	give(f, (struct order){.kind = ORDER_DROP, .number = pattern});
 }
 
 void files_start(struct files *f, const struct files_start *start)
@@ -256,6 +296,29 @@ void files_status(struct files *f, struct files_status *ret)
 
 /* ---- life */
 
+struct files_pattern *files_pattern_create(uint64_t number, const char *text, struct ff_err *err)
+{
+	struct ff_path_pattern *parsed = ff_path_pattern_parse(text, err);
+	if (!parsed) {
+		return NULL;
+	}
+	struct files_pattern *p = ff_xcalloc(1, sizeof *p);
+	p->number = number;
+	p->text = ff_xstrdup(text);
+	p->parsed = parsed;
+	atomic_init(&p->users, 1);
+	return p;
+}
+
+void files_pattern_leave(struct files_pattern *p)
+{
+	if (p && atomic_fetch_sub(&p->users, 1) == 1) {
+		ff_path_pattern_destroy(p->parsed);
+		free(p->text);
+		free(p);
+	}
+}
+
 int files_create(struct files_shared *shared, struct files **ret, struct ff_err *err)
 {
 	struct files *f = ff_xcalloc(1, sizeof *f);
@@ -302,8 +365,7 @@ void files_destroy(struct files *f)
 	uv_thread_join(&f->thread);
 	while (f->orders) {
 		struct order *next = f->orders->next;
-		free(f->orders->path);
-		free(f->orders);
+		order_finish(f->orders);
 		f->orders = next;
 	}
 	for (struct files_notice *n = files_take(f); n; n = files_take(f)) {
@@ -315,14 +377,13 @@ void files_destroy(struct files *f)
 		free(f->files[i]->path);
 		free(f->files[i]);
 	}
-	for (size_t i = 0; i < f->nroots; i++) {
-		free(f->roots[i]->path);
-		free(f->roots[i]);
+	f->nfiles = 0;
+	while (f->nroots) {
+		tail_walk_drop_root(f, f->nroots - 1);
 	}
 	free(f->files);
 	free(f->roots);
 	ff_map_finish(&f->by_inode);
-	ff_map_finish(&f->handed);
 	free(f->chunk);
 	uv_cond_destroy(&f->wake);
 	uv_mutex_destroy(&f->lock);

@@ -5,9 +5,9 @@
  * else). It knows nothing of runs: it says what it found, and the loop (tail.c) says where to begin
  * reading.
  *
- *	order:  PROBE, WALK (a root) · START (a file) · LOOK · LET_GO
- *	notice: DEVICE (of a root or of a folder on another file system) · FOUND · DATA · GONE ·
- * LOOKED
+ *	order:  PROBE, WALK (a root) · DROP (a pattern) · START, LET_GO (a file) · LOOK
+ *	notice: DEVICE (of a root) · MOUNT (a folder on another file system) · FOUND · DATA · GONE ·
+ *	        LOOKED
  *
  * Files are opened below their root only, each folder on the way by its own descriptor and without
  * following links: O_NOFOLLOW|O_NONBLOCK|O_NOCTTY, regular, one link. A file that shrank, whose
@@ -30,8 +30,9 @@
 #define FILES_AHEAD (2u * 1024u * 1024u)
 
 enum files_notice_kind {
-	FILES_DEVICE, /* root, path, device */
-	FILES_FOUND,  /* file, root, path, device, inode, uid, size, head; fresh, first, distrust */
+	FILES_DEVICE, /* pattern, path, device: what was probed is there, and no root any more */
+	FILES_MOUNT,  /* pattern, path */
+	FILES_FOUND,  /* file, pattern, path, device, inode, uid, size, head; first, distrust */
 	FILES_DATA,   /* file, offset, bytes, read_us */
 	FILES_GONE,   /* file */
 	FILES_LOOKED, /* look */
@@ -41,7 +42,7 @@ struct files_notice {
 	struct files_notice *next;
 	enum files_notice_kind kind;
 	uint64_t file;    /* number of the file in its thread */
-	unsigned pattern; /* index of the root's pattern */
+	uint64_t pattern; /* number of the root's pattern, which may be gone */
 	char *path;
 	uint64_t device, inode, size, offset;
 	int64_t uid;
@@ -71,18 +72,35 @@ struct files_status {
 
 struct files; /* a thread */
 
+/* A pattern, of the loop and of every thread that has a root of it; the last one frees it. */
+struct files_pattern {
+	uint64_t number; /* never given twice */
+	char *text;
+	struct ff_path_pattern *parsed;
+	atomic_uint users;
+};
+
+/* NULL with err if the text is no pattern. The caller is a user of it. */
+struct files_pattern *files_pattern_create(uint64_t number, const char *text, struct ff_err *err);
+void files_pattern_leave(struct files_pattern *p);
+
 /* What all threads share. */
 struct files_shared {
-	struct ff_path_pattern **patterns; /* by index; borrowed, constant */
-	atomic_uint open;                  /* files that are open */
-	uv_async_t *notify;                /* wakes the loop */
+	atomic_uint open;   /* files that are open */
+	uv_async_t *notify; /* wakes the loop */
 };
 
 int files_create(struct files_shared *shared, struct files **ret, struct ff_err *err);
 
-/* Orders; never wait for the thread. path NULL: the pattern's own root. */
-void files_probe(struct files *f, unsigned pattern);
-void files_walk(struct files *f, unsigned pattern, const char *path, uint64_t device);
+/* Has it nothing to look at, and no order? */
+bool files_is_free(struct files *f);
+
+/* Orders; never wait for the thread. */
+void files_probe(struct files *f, struct files_pattern *pattern, const char *path);
+void files_walk(
+	struct files *f, struct files_pattern *pattern, const char *path, uint64_t device);
+/* Its roots and their files are let go: GONE says of which. */
+void files_drop(struct files *f, uint64_t pattern);
 void files_start(struct files *f, const struct files_start *start);
 /* Walks at once and reads every file to the size it has then; LOOKED says so. */
 void files_look(struct files *f, uint64_t look);

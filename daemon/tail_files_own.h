@@ -15,12 +15,12 @@
 #define FILES_POLL_LEAST 100u      /* ms */
 
 struct root {
-	unsigned pattern;
+	struct files_pattern *pattern;
 	char *path;
 	uint64_t device;
-	bool probing; /* its file system is not known yet */
-	bool active;  /* this thread walks it */
-	bool walked;  /* at least once */
+	bool probing;         /* its file system is not known yet */
+	bool walked;          /* at least once */
+	struct ff_map mounts; /* path -> root: folders below that another thread got */
 };
 
 struct file {
@@ -41,14 +41,21 @@ struct file {
 	unsigned mark_length;
 };
 
-enum order_kind { ORDER_PROBE, ORDER_WALK, ORDER_START, ORDER_LOOK, ORDER_LET_GO };
+enum order_kind {
+	ORDER_PROBE,
+	ORDER_WALK,
+	ORDER_DROP,
+	ORDER_START,
+	ORDER_LOOK,
+	ORDER_LET_GO,
+};
 
 struct order {
 	struct order *next;
 	enum order_kind kind;
-	unsigned pattern;
+	struct files_pattern *pattern; /* of PROBE and WALK: the order is a user of it */
 	char *path;
-	uint64_t device, look;
+	uint64_t device, look, number;
 	struct files_start start;
 };
 
@@ -61,7 +68,6 @@ struct files {
 	struct file **files;
 	size_t nfiles, cfiles;
 	struct ff_map by_inode; /* device, inode as bytes -> file */
-	struct ff_map handed;   /* "PATTERN PATH" of folders that another thread got */
 	uint64_t last_number;
 	unsigned interval_ms;
 	ff_usec walk_due_us;
@@ -76,6 +82,8 @@ struct files {
 	size_t ahead; /* bytes of them */
 	struct files_status status;
 	ff_usec alive_us; /* monotonic; when the thread came by last; 0: it waits for orders */
+	bool obeying; /* orders that it took */
+	bool has_roots;
 	bool stop, ended;
 };
 
@@ -104,6 +112,8 @@ bool tail_read_poll(struct files *f, struct file *file);
 bool tail_read_poll_all(struct files *f);
 
 /* tail_walk.c */
+/* Frees the root at this place, and what it has. */
+void tail_walk_drop_root(struct files *f, size_t index);
 /* Finds what there is now. False when the thread is to end. */
 bool tail_walk_all(struct files *f);
 /* Out of the tables; the loop is told. */

@@ -60,13 +60,14 @@ struct device {
 
 struct tail {
 	struct daemon *d;
-	struct ff_path_pattern **patterns;
-	size_t npatterns;
+	struct files_pattern **patterns;
+	size_t npatterns, cpatterns;
+	uint64_t last_pattern;
 	struct files_shared shared;
 	uv_async_t async;
 	bool handle_open, held;
 	struct thread threads[THREADS];
-	unsigned nthreads;
+	unsigned nthreads, last_probe;
 	struct device *devices;
 	size_t ndevices, cdevices;
 	struct ff_map by_path;  /* path -> its latest tail_file */

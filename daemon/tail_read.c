@@ -15,7 +15,7 @@ void tail_read_found(
 {
 	struct files_notice *n = files_notice(FILES_FOUND, 0);
 	n->file = file->number;
-	n->pattern = file->root->pattern;
+	n->pattern = file->root->pattern->number;
 	n->path = ff_xstrdup(file->path);
 	n->device = file->device;
 	n->inode = file->inode;

@@ -25,10 +25,11 @@ static struct file *find_file(struct files *f, uint64_t device, uint64_t inode)
 	return ff_map_get(&f->by_inode, ff_str_n(&key, sizeof key));
 }
 
-static void post_device(struct files *f, unsigned pattern, const char *path, uint64_t device)
+static void post_root(struct files *f, enum files_notice_kind kind, const struct root *root,
+	const char *path, uint64_t device)
 {
-	struct files_notice *n = files_notice(FILES_DEVICE, 0);
-	n->pattern = pattern;
+	struct files_notice *n = files_notice(kind, 0);
+	n->pattern = root->pattern->number;
 	n->path = ff_xstrdup(path);
 	n->device = device;
 	files_post(f, n);
@@ -49,6 +50,23 @@ void tail_walk_forget(struct files *f, size_t index)
 	tail_read_close(f, file);
 	free(file->path);
 	free(file);
+}
+
+void tail_walk_drop_root(struct files *f, size_t index)
+{
+	struct root *root = f->roots[index];
+	for (size_t i = 0; i < f->nfiles;) {
+		if (f->files[i]->root == root) {
+			tail_walk_forget(f, i);
+		} else {
+			i++;
+		}
+	}
+	f->roots[index] = f->roots[--f->nroots];
+	files_pattern_leave(root->pattern);
+	ff_map_finish(&root->mounts);
+	free(root->path);
+	free(root);
 }
 
 static bool is_room(struct files *f)
@@ -152,18 +170,14 @@ static void look_at_file(struct files *f, struct root *root, int dir, const char
 }
 
 /* A folder of another file system is another thread's. */
-static bool is_elsewhere(
-	struct files *f, const struct root *root, const char *path, uint64_t device)
+static bool is_elsewhere(struct files *f, struct root *root, const char *path, uint64_t device)
 {
 	if (device == root->device) {
 		return false;
 	}
-	struct ff_buf key = {0};
-	ff_buf_addf(&key, "%u %s", root->pattern, path);
-	if (!ff_map_put(&f->handed, ff_buf_str(&key), f)) {
-		post_device(f, root->pattern, path, device);
+	if (!ff_map_put(&root->mounts, ff_str_z(path), root)) {
+		post_root(f, FILES_MOUNT, root, path, 0);
 	}
-	ff_buf_finish(&key);
 	return true;
 }
 
@@ -185,10 +199,10 @@ static void look_at_folder(struct files *f, struct root *root, int dir, const ch
 	}
 }
 
-static bool does_match(const struct files *f, const struct root *root, struct ff_str path)
+static bool does_match(const struct root *root, struct ff_str path)
 {
 	struct ff_path_identity id = {0};
-	bool match = ff_path_pattern_match(f->shared->patterns[root->pattern], path, &id);
+	bool match = ff_path_pattern_match(root->pattern->parsed, path, &id);
 	bool text = match && !id.no_text;
 	if (match) {
 		ff_path_identity_finish(&id);
@@ -199,9 +213,8 @@ static bool does_match(const struct files *f, const struct root *root, struct ff
 static void look_at_entry(struct files *f, struct root *root, int dir, const char *name,
 	struct ff_buf *path, unsigned depth)
 {
-	const struct ff_path_pattern *pattern = f->shared->patterns[root->pattern];
-	bool file = does_match(f, root, ff_buf_str(path));
-	bool folder = ff_path_pattern_may_hold(pattern, ff_buf_str(path));
+	bool file = does_match(root, ff_buf_str(path));
+	bool folder = ff_path_pattern_may_hold(root->pattern->parsed, ff_buf_str(path));
 	struct stat st;
 	if ((!file && !folder) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		return;
@@ -260,13 +273,15 @@ static void walk_root(struct files *f, struct root *root)
 	root->walked = true;
 }
 
-static void probe_root(struct files *f, struct root *root)
+/* Is it there? Then the loop says which thread walks it. */
+static bool probe_root(struct files *f, const struct root *root)
 {
 	struct stat st;
-	if (stat(root->path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		root->probing = false;
-		post_device(f, root->pattern, NULL, st.st_dev);
+	if (stat(root->path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		return false;
 	}
+	post_root(f, FILES_DEVICE, root, root->path, st.st_dev);
+	return true;
 }
 
 /* Files whose name has gone are read for a moment more, then they are gone. */
@@ -300,11 +315,13 @@ bool tail_walk_all(struct files *f)
 	for (size_t i = 0; i < f->nfiles; i++) {
 		f->files[i]->seen = false;
 	}
-	for (size_t i = 0; i < f->nroots; i++) {
-		if (f->roots[i]->probing) {
-			probe_root(f, f->roots[i]);
-		} else if (f->roots[i]->active) {
-			walk_root(f, f->roots[i]);
+	for (size_t i = 0; i < f->nroots;) {
+		if (!f->roots[i]->probing) {
+			walk_root(f, f->roots[i++]);
+		} else if (probe_root(f, f->roots[i])) {
+			tail_walk_drop_root(f, i);
+		} else {
+			i++;
 		}
 	}
 	ff_usec ended = clock_mono();
