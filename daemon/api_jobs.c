@@ -107,7 +107,7 @@ void api_jobs_list(struct request *r)
 	struct ff_buf out = {0};
 	struct ff_jw w;
 	request_list_open(&w, &out, "firstfault.jobs/1");
-	size_t i = (size_t)cursor - 1 < r->d->runs.nruns ? (size_t)cursor - 1 : r->d->runs.nruns;
+	size_t i = ff_runs_below(&r->d->runs, (uint32_t)cursor);
 	for (; i > 0 && limit > 0; i--) {
 		struct ff_run *run = r->d->runs.runs[i - 1];
 		bool may = request_may(r, run);
@@ -123,7 +123,7 @@ void api_jobs_list(struct request *r)
 		limit--;
 	}
 	if (i > 0) {
-		(void)snprintf(next, sizeof next, "%zu", i + 1);
+		(void)snprintf(next, sizeof next, "%u", r->d->runs.runs[i]->number);
 	}
 	request_list_close(&w, *next ? next : NULL);
 	request_json(r, 200, &out);

@@ -22,6 +22,7 @@ struct row_run {
 	uint64_t controls_refused;
 	struct segment_range segments;
 	uint64_t segments_dropped;
+	ff_usec heard_us;
 };
 
 struct row_control {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define FLIGHT 2u                /* batches on their way; more is gathered meanwhile */
+#define HEARD_STEP (600 * FF_SECOND) /* how old the stored time may be when a run was heard last */
 #define FRAME_STEP (16u * 1024u) /* bytes of a stream between two places that are remembered */
 #define HOLD_BYTES FF_QUEUE_BYTES
 #define RELEASE_BYTES (FF_QUEUE_BYTES / 2)
@@ -137,6 +138,7 @@ static struct run_state *heard(struct ledger *l, struct ff_run *run)
 {
 	struct run_state *rs = ledger_run(l, run);
 	rs->heard_us = (ff_usec)uv_now(&l->d->loop) * 1000;
+	rs->heard_at = clock_wall();
 	rs->changes++;
 	return rs;
 }
@@ -163,7 +165,10 @@ static void queue_stream(struct ledger *l, struct stream_state *ss)
 
 void ledger_touch(struct ledger *l, struct ff_run *run, struct ff_stream *s)
 {
-	heard(l, run);
+	struct run_state *rs = heard(l, run);
+	if (rs->heard_at - rs->heard_stored >= HEARD_STEP) {
+		queue_run(l, rs);
+	}
 	queue_stream(l, ledger_stream(l, run, s));
 	plan(l);
 }
@@ -329,7 +334,9 @@ static void add_run(struct batch *b, struct run_state *rs)
 		.controls_refused = f->controls_refused,
 		.segments = rs->segments,
 		.segments_dropped = rs->segments_dropped,
+		.heard_us = rs->heard_at,
 	};
+	rs->heard_stored = rs->heard_at;
 	run->dirty = false;
 }
 
@@ -479,7 +486,10 @@ static void take(struct ledger *l, struct batch *b)
 {
 	for (size_t i = 0; i < b->nstreams; i++) {
 		const struct row_stream *row = &b->streams[i];
-		struct ff_run *run = l->d->runs.runs[row->run - 1];
+		struct ff_run *run = ff_runs_number(&l->d->runs, row->run);
+		if (!run) {
+			continue; /* it is gone */
+		}
 		struct stream_state *ss = run->job->streams[row->number - 1]->user;
 		/* what is sent again after a restart was stored before */
 		ss->done = row->fed > ss->done ? row->fed : ss->done;
@@ -489,8 +499,10 @@ static void take(struct ledger *l, struct batch *b)
 		}
 	}
 	for (size_t i = 0; i < b->nruns; i++) {
-		struct run_state *rs = l->d->runs.runs[b->runs[i].number - 1]->user;
-		rs->committed = b->runs[i].segments;
+		struct ff_run *run = ff_runs_number(&l->d->runs, b->runs[i].number);
+		if (run) {
+			((struct run_state *)run->user)->committed = b->runs[i].segments;
+		}
 	}
 	for (size_t i = 0; i < b->nmarks; i++) {
 		conn_controls(l->d->server, b->marks[i].conn, b->marks[i].controls);

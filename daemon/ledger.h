@@ -27,6 +27,8 @@ struct run_state {
 	bool looked;           /* its tailed files were looked at after its end (daemon/tail.h) */
 	int64_t owner;         /* uid, -1 */
 	ff_usec heard_us;      /* the loop's time when anything came last */
+	ff_usec heard_at;      /* likewise by the wall clock, over restarts too; 0: never */
+	ff_usec heard_stored;  /* what its row has of it: a little older */
 	uint64_t changes;      /* counts whatever may change its verdict */
 	uint64_t verdict_hash; /* of the verdict that run->version counts (daemon/answer.h) */
 	struct segment_range segments;

@@ -1,13 +1,17 @@
 #include "migrate.h"
 
+#include "base/buf.h"
 #include "base/embed.h"
+#include "shell/log.h"
 
 #include <sqlite3.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define APPLICATION_ID 0x46466c74 /* "FFlt": other databases are refused */
@@ -106,6 +110,136 @@ static int run(sqlite3 *db, const char *sql)
 	return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
+/* ---- a copy of the store as it is, before anything in it changes */
+
+static void add_copy_name(struct ff_buf *out, const char *path, int64_t version, bool part)
+{
+	ff_buf_addf(out, "%s.v%lld%s", path, (long long)version, part ? ".part" : "");
+}
+
+static int fail_copy(const char *copy, const char *why, struct ff_err *err)
+{
+	return ff_err_set(err, FF_EDB,
+		"the store has to be copied to \"%s\" before this newer firstfault changes it: %s; "
+		"it was left as it is: make room, or move other files away",
+		copy, why);
+}
+
+/* SQLite would find out too, but only after it has filled the disk for everybody. */
+static int check_room(sqlite3 *db, const char *path, const char *copy, struct ff_err *err)
+{
+	struct statvfs fs;
+	int64_t pages = 0, bytes = 0;
+	char why[160];
+	int rc = ask(db, "PRAGMA page_count", &pages, NULL, 0);
+	if (rc == SQLITE_OK) {
+		rc = ask(db, "PRAGMA page_size", &bytes, NULL, 0);
+	}
+	if (rc != SQLITE_OK) {
+		return fail(db, path, "read", err);
+	}
+	uint64_t need = (uint64_t)pages * (uint64_t)bytes;
+	uint64_t room = statvfs(path, &fs) < 0 ? need : (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (room >= need) {
+		return 0;
+	}
+	(void)snprintf(why, sizeof why, "that needs %llu bytes, the disk has %llu",
+		(unsigned long long)need, (unsigned long long)room);
+	return fail_copy(copy, why, err);
+}
+
+static int copy_pages(sqlite3 *from, sqlite3 *to)
+{
+	/* no journal: a copy that is not whole is thrown away */
+	int rc = run(to, "PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF");
+	sqlite3_backup *b = rc == SQLITE_OK ? sqlite3_backup_init(to, "main", from, "main") : NULL;
+	if (!b) {
+		return rc == SQLITE_OK ? sqlite3_errcode(to) : rc;
+	}
+	rc = sqlite3_backup_step(b, -1);
+	int end = sqlite3_backup_finish(b);
+	return rc == SQLITE_DONE ? end : rc;
+}
+
+/* The bytes of a file, or the names in a folder. */
+static int sync_path(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+	if (fd >= 0) {
+		close(fd);
+	}
+	return r;
+}
+
+static int sync_folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct ff_buf folder = {0};
+	ff_buf_add(&folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+	int r = sync_path(folder.p);
+	ff_buf_finish(&folder);
+	return r;
+}
+
+static int write_part(sqlite3 *db, const char *part, const char *copy, struct ff_err *err)
+{
+	sqlite3 *to = NULL;
+	(void)unlink(part); /* of an attempt that was cut off */
+	int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		return fail_copy(copy, strerror(errno), err);
+	}
+	close(fd);
+	int rc = sqlite3_open_v2(part, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc == SQLITE_OK) {
+		rc = copy_pages(db, to);
+	}
+	sqlite3_close(to);
+	return rc == SQLITE_OK ? 0 : fail_copy(copy, sqlite3_errstr(rc), err);
+}
+
+static int copy_first(sqlite3 *db, const char *path, int64_t version, struct ff_err *err)
+{
+	struct ff_buf copy = {0}, part = {0};
+	add_copy_name(&copy, path, version, false);
+	add_copy_name(&part, path, version, true);
+	int r = check_room(db, path, copy.p, err);
+	if (r == 0) {
+		r = write_part(db, part.p, copy.p, err);
+	}
+	if (r == 0) {
+		int e = sync_path(part.p);
+		if (e == 0) {
+			e = rename(part.p, copy.p) < 0 ? -errno : sync_folder_of(path);
+		}
+		r = e < 0 ? fail_copy(copy.p, strerror(-e), err) : 0;
+	}
+	if (r < 0) {
+		(void)unlink(part.p);
+	} else {
+		ff_log_info("store", "schema %lld is kept as \"%s\"", (long long)version, copy.p);
+	}
+	ff_buf_finish(&copy);
+	ff_buf_finish(&part);
+	return r;
+}
+
+/* Only the newest copy stays. */
+static void drop_copies(const char *path, int64_t but)
+{
+	for (int64_t v = 1; v <= (int64_t)schema_files_count; v++) {
+		struct ff_buf name = {0};
+		add_copy_name(&name, path, v, false);
+		if (v != but) {
+			(void)unlink(name.p);
+		}
+		ff_buf_finish(&name);
+	}
+}
+
+/* ---- migrations */
+
 /* One migration, with the version it leads to. */
 static int apply(sqlite3 *db, size_t index, ff_usec now_us)
 {
@@ -117,29 +251,53 @@ static int apply(sqlite3 *db, size_t index, ff_usec now_us)
 	if (!sql) {
 		return SQLITE_NOMEM;
 	}
-	int rc = run(db, "BEGIN IMMEDIATE");
-	if (rc == SQLITE_OK) {
-		rc = run(db, sql);
-	}
-	if (rc == SQLITE_OK) {
-		rc = run(db, "COMMIT");
-	}
+	int rc = run(db, sql);
 	sqlite3_free(sql);
 	return rc;
+}
+
+/* All that is missing, or nothing: one transaction. */
+static int apply_all(
+	sqlite3 *db, const char *path, int64_t version, ff_usec now_us, struct ff_err *err)
+{
+	const char *what = "the beginning";
+	int rc = run(db, "BEGIN IMMEDIATE");
+	for (size_t i = (size_t)version; i < schema_files_count && rc == SQLITE_OK; i++) {
+		what = schema_files[i].name;
+		rc = apply(db, i, now_us);
+	}
+	if (rc == SQLITE_OK) {
+		what = "the end";
+		rc = run(db, "COMMIT");
+	}
+	if (rc == SQLITE_OK) {
+		return 0;
+	}
+	(void)ff_err_set(err, FF_EDB,
+		"cannot bring the store \"%s\" to schema %zu (%s): %s; it was left as it is", path,
+		schema_files_count, what, sqlite3_errmsg(db));
+	(void)run(db, "ROLLBACK");
+	return FF_EDB;
 }
 
 static int upgrade(sqlite3 *db, const char *path, ff_usec now_us, struct ff_err *err)
 {
 	int64_t version = 0;
 	int rc = ask(db, "PRAGMA user_version", &version, NULL, 0);
-	for (size_t i = (size_t)version; i < schema_files_count && rc == SQLITE_OK; i++) {
-		rc = apply(db, i, now_us);
-		if (rc != SQLITE_OK) {
-			return ff_err_set(err, FF_EDB, "cannot apply %s to the store \"%s\": %s",
-				schema_files[i].name, path, sqlite3_errmsg(db));
-		}
+	if (rc != SQLITE_OK) {
+		return fail(db, path, "read", err);
 	}
-	return rc == SQLITE_OK ? 0 : fail(db, path, "read", err);
+	if ((size_t)version >= schema_files_count) {
+		return 0;
+	}
+	int r = version ? copy_first(db, path, version, err) : 0;
+	if (r == 0) {
+		r = apply_all(db, path, version, now_us, err);
+	}
+	if (version) {
+		drop_copies(path, r == 0 ? version : 0); /* of no use after a failure */
+	}
+	return r;
 }
 
 /* busy_timeout: a reader of the command line may hold the database for a moment. */

@@ -1,8 +1,10 @@
 /* migrate: opens the store's database and brings it to the schema of this program.
  *
- * The files of schema/sql are compiled in; PRAGMA user_version counts those applied. Each is
- * applied in one transaction of its own, with the new version in it. A database of a newer program,
- * of another program or a damaged one is refused and left as it was.
+ * The files of schema/sql are compiled in; PRAGMA user_version counts those applied. Those that are
+ * missing are applied in one transaction, with the new version in it: a failure, or a kill, leaves
+ * the store as it was. Before that the store is copied to PATH.vN (N: the version it has; whole,
+ * synced, mode 0600; only the newest copy stays); without room for the copy nothing is changed. A
+ * database of a newer program, of another program or a damaged one is refused and left as it was.
  */
 #pragma once
 

@@ -22,9 +22,10 @@
 /* clang-format off */
 #define STATEMENTS(X) \
 	X(RUN, \
-	  "INSERT INTO run VALUES(" FIVE FIVE "?,?,?) ON CONFLICT(number) DO UPDATE SET " \
+	  "INSERT INTO run VALUES(" FIVE FIVE "?,?,?,?) ON CONFLICT(number) DO UPDATE SET " \
 	  E(ended_us) "," E(owner) "," E(version) "," E(verdict_hash) "," E(controls_refused) "," \
-	  E(segment_first) "," E(segment_last) "," E(segment_length) "," E(segments_dropped)) \
+	  E(segment_first) "," E(segment_last) "," E(segment_length) "," E(segments_dropped) "," \
+	  E(heard_us)) \
 	X(CONTROL, "INSERT OR REPLACE INTO control VALUES(" FIVE "?,?)") \
 	X(CLOCK, "INSERT OR REPLACE INTO clock VALUES(" FIVE "?,?)") \
 	X(STREAM, \
@@ -196,6 +197,7 @@ static int write_run(struct store *s, const struct row_run *r)
 	put(&b, r->segments.end.number);
 	put(&b, (int64_t)r->segments.end.at);
 	put(&b, (int64_t)r->segments_dropped);
+	put_time(&b, r->heard_us);
 	return step(&b);
 }
 

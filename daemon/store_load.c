@@ -99,8 +99,8 @@ static int damaged(const struct loader *l, const char *what)
 
 static struct ff_run *run_of(const struct loader *l, int64_t number)
 {
-	bool known = number >= 1 && (uint64_t)number <= l->runs->nruns;
-	return known ? l->runs->runs[number - 1] : NULL;
+	bool known = number >= 1 && number <= UINT32_MAX;
+	return known ? ff_runs_number(l->runs, (uint32_t)number) : NULL;
 }
 
 static struct ff_stream *stream_of(
@@ -118,8 +118,8 @@ static int load_run(struct loader *l, sqlite3_stmt *s)
 	int64_t number = take(&r);
 	const char *job = take_text(&r);
 	const char *name = take_text(&r);
-	if (number != (int64_t)l->runs->nruns + 1 || !job || !name) {
-		return damaged(l, "the runs are not numbered one by one");
+	if (number <= (int64_t)l->runs->last_number || number > UINT32_MAX || !job || !name) {
+		return damaged(l, "the number or the name of a run");
 	}
 	struct ff_run *run =
 		ff_runs_restore(l->runs, ff_str_z(job), ff_str_z(name), (uint32_t)number);
@@ -134,6 +134,9 @@ static int load_run(struct loader *l, sqlite3_stmt *s)
 	rs->segments.end.number = (uint32_t)take(&r);
 	rs->segments.end.at = (uint64_t)take(&r);
 	rs->segments_dropped = (uint64_t)take(&r);
+	ff_usec known = run->ended_us > run->begun_us ? run->ended_us : run->begun_us;
+	rs->heard_at = take_or(&r, known > 0 ? known : 0);
+	rs->heard_stored = rs->heard_at;
 	return 0;
 }
 

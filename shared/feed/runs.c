@@ -85,6 +85,7 @@ static struct ff_run *make(struct ff_runs *r, struct ff_str job, struct ff_str r
 	n->begun_us = FF_TIME_NONE;
 	n->ended_us = FF_TIME_NONE;
 	*FF_ARR_ADD(r->runs, r->nruns, r->cruns) = n;
+	r->last_number = number > r->last_number ? number : r->last_number;
 	(void)ff_map_put(&r->by_name, pair_key(&key, job, run), n);
 	(void)ff_map_put(&r->latest, job, n);
 	ff_buf_finish(&key);
@@ -116,17 +117,37 @@ static int begin(struct ff_runs *r, struct ff_str job, struct ff_str run, ff_use
 		r->counts[FF_COUNT_runs_refused]++;
 		return ff_err_set(err, FF_ELIMIT, "there are %u open runs", FF_RUNS_MAX);
 	}
-	struct ff_run *n = make(r, job, run, (uint32_t)r->nruns + 1);
+	struct ff_run *n = make(r, job, run, r->last_number + 1);
 	n->begun_us = now_us;
 	n->dirty = true;
 	*ret = n;
 	return 0;
 }
 
+size_t ff_runs_below(const struct ff_runs *r, uint32_t number)
+{
+	size_t low = 0, high = r->nruns;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (r->runs[middle]->number < number) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+struct ff_run *ff_runs_number(const struct ff_runs *r, uint32_t number)
+{
+	size_t i = ff_runs_below(r, number);
+	return i < r->nruns && r->runs[i]->number == number ? r->runs[i] : NULL;
+}
+
 /* The run before this one of the same job, NULL if it is the first. */
 static struct ff_run *before(const struct ff_runs *r, const struct ff_run *run)
 {
-	for (size_t i = run->number - 1; i > 0; i--) {
+	for (size_t i = ff_runs_below(r, run->number); i > 0; i--) {
 		if (!strcmp(r->runs[i - 1]->job->facts.job, run->job->facts.job)) {
 			return r->runs[i - 1];
 		}

@@ -17,7 +17,8 @@
 
 struct ff_run {
 	struct ff_job *job;   /* facts.job and facts.run are its names */
-	uint32_t number;      /* of the run, from 1, in order of making: keys in the store */
+	uint32_t number;      /* of the run, from 1, in order of making: keys in the store. Never
+				 used again */
 	ff_usec begun_us;     /* the daemon's clock when it was made; FF_TIME_NONE offline */
 	ff_usec ended_us;     /* the daemon's clock when its job-end came; FF_TIME_NONE: none yet */
 	bool dirty;           /* facts or run row to be stored */
@@ -29,8 +30,9 @@ struct ff_run {
 
 struct ff_runs {
 	const struct ff_catalog *catalog;
-	struct ff_run **runs; /* by number - 1 */
+	struct ff_run **runs; /* by number; some may be missing (ff_runs_number) */
 	size_t nruns, cruns;
+	uint32_t last_number; /* the highest that was ever given */
 	struct ff_map by_name; /* JOB NUL RUN -> run */
 	struct ff_map latest;  /* JOB -> its latest run */
 	struct ff_map sources; /* SOURCE NUL JOB -> run, for sources other than "0" */
@@ -59,6 +61,10 @@ int ff_runs_resolve(struct ff_runs *r, struct ff_str job, const struct ff_str *r
 /* By what a person types: JOB (the latest run), JOB~1 (the one before), JOB/RUN, or one of these
  * with a unique prefix of a job id. NULL if there is none (or several: *ret_many true). */
 struct ff_run *ff_runs_find(const struct ff_runs *r, struct ff_str name, bool *ret_many);
+/* The run of this number, NULL if it is gone or never was. */
+struct ff_run *ff_runs_number(const struct ff_runs *r, uint32_t number);
+/* How many runs have a lower number: the index where it is, or would be. */
+size_t ff_runs_below(const struct ff_runs *r, uint32_t number);
 /* Restore: in ascending number. */
 struct ff_run *ff_runs_restore(struct ff_runs *r, struct ff_str job, struct ff_str run,
 			       uint32_t number);

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""What a state folder may meet: the store of an older or newer program, damage, a disk without room, one that fails."""
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from support import poll, trial, world  # noqa: E402
+from support.replay import Feed  # noqa: E402
+
+SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "schema" / "sql"
+APPLICATION_ID = 0x46466C74
+
+
+def fed(t, daemon, job="old"):
+    """A job that has ended in this daemon's store; its verdict."""
+    replay = world.storm(t.seed, job, 3, 60 << 10)
+    feed = Feed(daemon, replay, job).start()
+    feed.send(chunk=64)
+    return feed.finish()
+
+
+def age(path, files=1, rows=0):
+    """The store as the first `files` of schema/sql make it, with what it holds now; rows: so many events more."""
+    new = path.with_suffix(".new")
+    path.rename(new)
+    db = sqlite3.connect(path, isolation_level=None)
+    for file in sorted(SCHEMA.glob("*.sql"))[:files]:
+        db.executescript(file.read_text(encoding="utf-8"))
+    db.execute(f"PRAGMA user_version={files}")
+    db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    db.execute("ATTACH ? AS new", (str(new),))
+    db.execute("BEGIN")
+    for (table,) in db.execute("SELECT name FROM main.sqlite_schema WHERE type='table'").fetchall():
+        columns = ",".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
+        db.execute(f"INSERT INTO main.{table}({columns}) SELECT {columns} FROM new.{table}")
+    columns = [row[1] for row in db.execute("PRAGMA main.table_info(event)")]
+    other = ",".join({"offset": "1000000000+value", "text": "randomblob(2000)"}.get(c, c) for c in columns)
+    db.execute(f"WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM s WHERE value < {rows}) "
+               f"INSERT INTO event SELECT {other} FROM (SELECT * FROM event LIMIT 1), s WHERE {rows} > 0")
+    db.execute("COMMIT")
+    db.execute("DETACH new")
+    db.execute("PRAGMA journal_mode=WAL").fetchall()
+    db.close()
+    new.unlink()
+
+
+def ends(daemon, status, *words):
+    """It says why it does not start."""
+    daemon.spawn()
+    poll.until("the end of a daemon that can't start", lambda: daemon.process.poll() is not None, 30)
+    log = daemon.log_tail()
+    if daemon.process.returncode != status or "Sanitizer" in log:
+        raise AssertionError(f"ended with {daemon.process.returncode}, wanted {status}:\n{log}")
+    for word in words:
+        if word not in log:
+            raise AssertionError(f"{word!r} is not in the message: {log}")
+
+
+def tables(path):
+    """Everything in a store that nobody has open, but who opened it when."""
+    db = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    try:
+        return {name: sorted(map(repr, db.execute(f"SELECT * FROM {name}"))) for (name,) in
+                db.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name<>'upgrade'")}
+    finally:
+        db.close()
+
+
+def version(path):
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        return db.execute("PRAGMA user_version").fetchone()[0]
+    finally:
+        db.close()
+
+
+def test_older_store(t):
+    """It is copied, then brought up to date; the copy is a store that the older program would take."""
+    daemon = t.start()
+    wanted = fed(t, daemon)
+    daemon.stop()
+    path = daemon.store_path()
+    now = version(path)
+    age(path)
+    old = tables(path)
+    copy = path.with_name("store.db.v1")
+    daemon.start()
+    t.same(daemon.api.verdict("old").rstrip(b"\n"), wanted, "the verdict after a migration")
+    daemon.stop()
+    t.same(version(path), now, "schema of the store")
+    t.same(tables(copy), old, "what the copy holds")
+    t.same(copy.stat().st_mode & 0o777, 0o600, "mode of the copy")
+    t.same(sorted(p.name for p in daemon.state.glob("store.db.v*")), ["store.db.v1"], "copies")
+    db = sqlite3.connect(path)
+    steps = db.execute("SELECT from_version, to_version FROM upgrade").fetchall()
+    t.same(steps[1 - now:], [(i, i + 1) for i in range(1, now)], "what the store remembers of it")
+    db.close()
+    daemon.start()
+    t.same(sorted(p.name for p in daemon.state.glob("store.db.v*")), ["store.db.v1"], "copies after another start")
+    daemon.stop()
+
+
+def test_migration_killed(t):
+    """kill -9 while it copies or migrates: the next start does it all again, and nothing is lost."""
+    daemon = t.start()
+    wanted = fed(t, daemon)
+    daemon.stop()
+    path = daemon.store_path()
+    copy, part = path.with_name("store.db.v1"), path.with_name("store.db.v1.part")
+    age(path, rows=5000)
+    old = tables(path)
+    begun = path.read_bytes()
+    now = None
+    for what in (part.exists, copy.exists, lambda: copy.exists() and path.with_name("store.db-wal").stat().st_size > 0):
+        for leftover in daemon.state.glob("store.db*"):
+            leftover.unlink()
+        path.write_bytes(begun)
+        daemon.spawn()
+        poll.until("a migration at work", what, 30, 0.0002)
+        daemon.kill()
+        now = version(path)
+        t.check(now in (1, len(list(SCHEMA.glob("*.sql")))), f"schema {now} of a store whose migration was killed")
+        daemon.start()
+        t.same(json.loads(daemon.api.verdict("old"))["summary"], json.loads(wanted)["summary"], "the verdict after a killed migration")
+        daemon.stop()
+        got = tables(path)
+        t.same(len(got["event"]), len(old["event"]), "events after a killed migration")
+        t.check(not part.exists() and copy.exists(), f"copies: {sorted(p.name for p in daemon.state.iterdir())}")
+
+
+def on_tmpfs(t, size, body):
+    disk = t.folder / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(disk)], capture_output=True, text=True)
+    if done.returncode:
+        t.skip(f"no mounts here: {done.stderr.strip()[:100]}")
+    try:
+        body(disk)
+    finally:
+        for daemon in t.daemons:
+            daemon.kill()
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_migration_without_room(t):
+    """No room for the copy: refused, and the store is as it was; with room it goes on."""
+    def body(disk):
+        daemon = t.start(state=disk / "state")
+        wanted = fed(t, daemon)
+        daemon.stop()
+        path = daemon.store_path()
+        age(path, rows=500)
+        old = path.read_bytes()
+        filler = disk / "filler"
+        with open(filler, "wb", buffering=0) as f:
+            try:
+                while f.write(bytes(4096)):
+                    pass
+            except OSError:
+                f.truncate(f.tell() - (128 << 10))  # for SQLite's own small files
+        ends(daemon, 74, "store.db.v1", "make room")
+        t.check(path.read_bytes() == old, "the store was changed")
+        t.same([p.name for p in daemon.state.glob("store.db.v*")], [], "copies")
+        filler.unlink()
+        daemon.start()
+        t.same(json.loads(daemon.api.verdict("old"))["summary"], json.loads(wanted)["summary"], "the verdict after room was made")
+        daemon.stop()
+    on_tmpfs(t, "12m", body)
+
+
+if __name__ == "__main__":
+    trial.main(__doc__, test_older_store, test_migration_killed, test_migration_without_room)
