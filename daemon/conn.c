@@ -11,6 +11,7 @@
 #include "wire/native.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,6 +20,16 @@
 #define LINGER_US FF_SECOND        /* for the peer to read our last words */
 #define OUTPUT_MAX (1024u * 1024u) /* bytes that the peer has not read */
 #define OUTPUT_BUSY (64u * 1024u)  /* then an ack can wait: the next one says more */
+#define DEAF_US (5 * FF_SECOND)    /* an ack waits no longer for a peer that reads nothing */
+#define REFUSED_MAX 64u            /* that are told so at one time; others are closed */
+#define EVICT_US (2 * FF_SECOND)   /* so old is who makes room without a word said */
+#define LOOK_US (FF_SECOND / 10)   /* between two looks for such ones */
+
+/* A peer that is gone without a word is found out in about two minutes. */
+#define KEEPALIVE_SECONDS 60
+#define KEEPALIVE_INTERVAL 10
+#define KEEPALIVE_PROBES 6
+#define UNREAD_MS 120000 /* TCP gives up on what the peer's machine does not confirm */
 
 enum conn_state {
 	CONN_OPEN,
@@ -38,7 +49,8 @@ struct conn {
 	struct conn *prev, *next; /* the server's list */
 	struct conn *next_ack;    /* its list of those with something to acknowledge */
 	struct conn *next_doomed;
-	bool in_acks, in_doomed;
+	struct conn *next_paused;
+	bool in_acks, in_doomed, in_paused;
 	enum conn_state state;
 	bool is_tcp, reading, trusted;
 	bool ended;      /* its intake was told the end */
@@ -49,7 +61,9 @@ struct conn {
 	struct ff_intake *intake;
 	char peer[80];
 	int64_t uid;                             /* of the peer; -1: not known */
-	ff_usec begun_us;                        /* the loop's time, of its first byte */
+	ff_usec accepted_us;                     /* the loop's time */
+	ff_usec begun_us;                        /* likewise, of its first byte */
+	ff_usec deaf_us;                         /* since when it reads nothing of much; 0 */
 	ff_usec acked_us, deadline_us;           /* likewise */
 	uint64_t marked;                         /* control objects told to the ledger */
 	uint64_t stored;                         /* of them committed */
@@ -141,6 +155,17 @@ static void unlink_doomed(struct conn *c)
 	}
 }
 
+static void unlink_paused(struct conn *c)
+{
+	for (struct conn **p = &c->server->paused; c->in_paused && *p; p = &(*p)->next_paused) {
+		if (*p == c) {
+			*p = c->next_paused;
+			c->in_paused = false;
+			return;
+		}
+	}
+}
+
 static void unlink_conn(struct conn *c)
 {
 	struct server *s = c->server;
@@ -150,6 +175,7 @@ static void unlink_conn(struct conn *c)
 	}
 	unlink_ack(c);
 	unlink_doomed(c);
+	unlink_paused(c);
 	(void)ff_map_del(&s->by_id, ff_str_n(&c->id, sizeof c->id));
 	s->nconns--;
 }
@@ -289,9 +315,24 @@ static bool has_ended(const struct conn *c)
 	return conn_is_native(c) && n && streams[0].ended;
 }
 
-static bool is_ack_due(const struct conn *c, ff_usec now)
+/* Does it leave unread what it was told? It is closed if it goes on like that. */
+static bool is_deaf(struct conn *c, ff_usec now)
 {
-	if (uv_stream_get_write_queue_size(&c->h.stream) > OUTPUT_BUSY) {
+	if (uv_stream_get_write_queue_size(&c->h.stream) <= OUTPUT_BUSY) {
+		c->deaf_us = 0;
+		return false;
+	}
+	c->deaf_us = c->deaf_us ? c->deaf_us : now;
+	if (now - c->deaf_us >= DEAF_US && !c->in_doomed) {
+		c->server->d->counts[DAEMON_COUNT_connections_slow]++;
+		doom(c);
+	}
+	return true;
+}
+
+static bool is_ack_due(struct conn *c, ff_usec now)
+{
+	if (is_deaf(c, now)) {
 		return false;
 	}
 	return (c->stored != c->acked && has_ended(c)) || now - c->acked_us >= ACK_US;
@@ -530,6 +571,18 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	*buf = uv_buf_init(c->server->buffer, sizeof c->server->buffer);
 }
 
+/* A full buffer: the next one comes when all others had theirs. */
+static void pause_reading(struct conn *c)
+{
+	(void)uv_read_stop(&c->h.stream);
+	c->reading = false;
+	if (!c->in_paused) {
+		c->in_paused = true;
+		c->next_paused = c->server->paused;
+		c->server->paused = c;
+	}
+}
+
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
 	struct conn *c = stream->data;
@@ -551,15 +604,27 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		c->bytes += (uint64_t)n;
 		ff_intake_feed(c->intake, buf->base, (size_t)n, clock_wall());
 		after_feed(c);
+		if ((size_t)n == buf->len && c->state == CONN_OPEN) {
+			pause_reading(c);
+		}
 		if (ff_intake_dialect(c->intake) == FF_DIALECT_NONE) {
 			server_need_timer(s);
 		}
 	} else if (n == UV_EOF) {
 		on_eof(c);
 	} else {
+		s->d->counts[DAEMON_COUNT_connections_broken]++;
 		conn_close(c);
 	}
 	server_bury(s);
+}
+
+struct conn *conn_resume(struct conn *c)
+{
+	struct conn *next = c->next_paused;
+	c->in_paused = false;
+	conn_hold(c, c->server->held);
+	return next;
 }
 
 void conn_hold(struct conn *c, bool hold)
@@ -583,20 +648,33 @@ bool conn_tick(struct conn *c, ff_usec now)
 	if (c->state == CONN_LEAVING && now >= c->deadline_us) {
 		doom(c);
 	}
-	if (c->in_acks && is_ack_due(c, now)) {
-		unlink_ack(c);
-		send_ack(c);
-	}
 	if (undecided && !c->server->held && now - c->begun_us >= FIRST_LINE_US) {
 		ff_intake_settle(c->intake, clock_wall());
 		after_feed(c);
 		undecided =
 			c->state == CONN_OPEN && ff_intake_dialect(c->intake) == FF_DIALECT_NONE;
 	}
-	return undecided || c->in_acks || c->state == CONN_LEAVING;
+	return undecided || c->state == CONN_LEAVING;
 }
 
 /* ---- life */
+
+static void keep_alive(int fd)
+{
+	static const struct {
+		int level, option, value;
+	} set[] = {
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_SECONDS},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL},
+		{IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, UNREAD_MS},
+	};
+	for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+		(void)setsockopt(
+			fd, set[i].level, set[i].option, &set[i].value, sizeof set[i].value);
+	}
+}
 
 static void name_peer(struct conn *c)
 {
@@ -622,7 +700,7 @@ static void name_peer(struct conn *c)
 	} else {
 		(void)uv_ip4_name((const struct sockaddr_in *)&addr, c->peer, sizeof c->peer);
 	}
-	(void)uv_tcp_keepalive(&c->h.tcp, 1, 60);
+	keep_alive(fd);
 }
 
 static void refuse(struct conn *c)
@@ -649,33 +727,77 @@ static void link_conn(struct conn *c)
 	(void)ff_map_put(&s->by_id, ff_str_n(&c->id, sizeof c->id), c);
 }
 
-void conn_accept(struct server *server, uv_stream_t *listener, bool tcp)
+/* All places are taken: the oldest one that never said anything gives its up. (A timer would close
+ * the pipe of a job that is quiet for long.) */
+static void make_room(struct server *s, ff_usec now)
+{
+	struct conn *oldest = NULL;
+	if (now - s->evicted_us < LOOK_US) {
+		return;
+	}
+	s->evicted_us = now;
+	for (struct conn *c = s->conns; c; c = c->next) { /* newest first */
+		bool idle = c->state == CONN_OPEN && !c->bytes && now - c->accepted_us >= EVICT_US;
+		oldest = idle ? c : oldest;
+	}
+	if (oldest) {
+		s->d->counts[DAEMON_COUNT_connections_idle]++;
+		conn_close(oldest);
+	}
+}
+
+static int open_handle(struct conn *c, int fd)
+{
+	return c->is_tcp ? uv_tcp_open(&c->h.tcp, fd) : uv_pipe_open(&c->h.pipe, fd);
+}
+
+static struct conn *create(struct server *server, bool tcp, ff_usec now)
 {
 	struct conn *c = ff_xcalloc(1, sizeof *c);
 	uv_loop_t *loop = &server->d->loop;
-	c->server = server;
-	c->is_tcp = tcp;
 	int r = tcp ? uv_tcp_init(loop, &c->h.tcp) : uv_pipe_init(loop, &c->h.pipe, 0);
 	if (r < 0) {
 		free(c);
-		return;
+		return NULL;
 	}
 	c->h.handle.data = c;
+	c->server = server;
+	c->is_tcp = tcp;
+	c->accepted_us = now;
 	link_conn(c);
-	if (uv_accept(listener, &c->h.stream) < 0) {
-		conn_close(c);
+	return c;
+}
+
+void conn_accept(struct server *server, int fd, bool tcp)
+{
+	struct daemon *d = server->d;
+	ff_usec now = (ff_usec)uv_now(&d->loop) * 1000;
+	d->counts[DAEMON_COUNT_connections]++;
+	if (server->nconns >= server->conns_max) {
+		make_room(server, now);
+	}
+	if (server->nconns >= server->conns_max + REFUSED_MAX) {
+		d->counts[DAEMON_COUNT_connections_refused]++;
+		close(fd);
+		return;
+	}
+	struct conn *c = create(server, tcp, now);
+	if (!c || open_handle(c, fd) < 0) { /* neither fails on Linux */
+		close(fd);
+		if (c) {
+			conn_close(c);
+		}
 		return;
 	}
 	name_peer(c);
-	server->d->counts[DAEMON_COUNT_connections]++;
-	c->intake = ff_intake_create(&server->d->runs,
+	c->intake = ff_intake_create(&d->runs,
 		&(struct ff_intake_options){
-			.default_job = server->d->config->default_job,
+			.default_job = d->config->default_job,
 			.peer = c->peer,
 			.trusted = c->trusted,
 		},
 		&intake_ops, c);
-	if (server->nconns > FF_CONNS_MAX) {
+	if (server->nconns > server->conns_max) {
 		refuse(c);
 	}
 	conn_hold(c, server->held);

@@ -13,14 +13,16 @@
 
 struct conn;
 
-/* Takes the connection that waits at the listener. */
-void conn_accept(struct server *server, uv_stream_t *listener, bool tcp);
+/* Takes a connection that was accepted: given, non-blocking. */
+void conn_accept(struct server *server, int fd, bool tcp);
 void conn_hold(struct conn *c, bool hold);
 /* Rows of a stream that it speaks for were committed. */
 void conn_committed(struct conn *c);
 /* So many control objects of the connection of this number were committed. */
 void conn_controls(struct server *server, uint64_t id, uint64_t controls);
-/* Sends the acks that are due and looks after deadlines; true if there will be more to do. */
+/* The next turn of the loop: it may read on. Returns the next one of those that are paused. */
+struct conn *conn_resume(struct conn *c);
+/* Looks after deadlines; true if there will be more to do. */
 bool conn_tick(struct conn *c, ff_usec now);
 /* At once, without a word. */
 void conn_close(struct conn *c);

@@ -20,9 +20,14 @@
  * of streams and runs. X(name, meaning) */
 #define DAEMON_COUNTS(X) \
 	X(connections, "connections accepted") \
-	X(connections_refused, "connections beyond 4,096: told busy") \
+	X(connections_refused, \
+		"connections beyond 4,096, or beyond the limit of files: told busy") \
 	X(connections_slow, \
 		"connections closed because the peer did not read its acknowledgements") \
+	X(connections_idle, \
+		"connections that never said anything, closed to make room for others") \
+	X(connections_broken, "connections that broke off instead of ending") \
+	X(files_short, "times that nobody could be accepted because no file could be opened") \
 	X(taken_over, "connections closed because their stream came over another one") \
 	X(segments_dropped, "segment files dropped at the cap of a run") \
 	X(segments_damaged, "runs whose segment files were found damaged or gone") \

@@ -1,28 +1,80 @@
 #include "server.h"
 
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "conn.h"
+#include "shell/log.h"
 #include "socket.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#define BACKLOG 1024
+#define BACKLOG 4096
 #define TICK_MS 50
+#define ACCEPTS_A_TURN 64 /* of one listener; the rest waits for the next turn of the loop */
+#define STARVED_TICKS 4   /* without a file for another connection; then it is tried again */
+#define FILES_OTHERS 256u /* files that are kept for the store, the segments and the API */
 
-static void on_unix(uv_stream_t *listener, int status)
+/* ---- listeners */
+
+/* Those who wait are not lost: they wait in the kernel until the timer. */
+static void starve(struct server *s)
 {
-	if (status == 0) {
-		conn_accept(listener->data, listener, false);
+	s->d->counts[DAEMON_COUNT_files_short]++;
+	s->starved = true;
+	s->starved_ticks = 0;
+	for (size_t i = 0; i < s->opened; i++) {
+		(void)uv_poll_stop(&s->listeners[i].poll);
+	}
+	server_need_timer(s);
+}
+
+static void on_waiting(uv_poll_t *poll, int status, int events)
+{
+	struct listener *l = poll->data;
+	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			conn_accept(l->server, fd, l->tcp);
+		} else if (errno == EAGAIN) {
+			break;
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			errno == ENOMEM) {
+			starve(l->server);
+			break;
+		} /* else one that has gone already */
 	}
 }
 
-static void on_tcp(uv_stream_t *listener, int status)
+static void feed(struct server *s)
 {
-	if (status == 0) {
-		conn_accept(listener->data, listener, true);
+	s->starved = false;
+	for (size_t i = 0; i < s->opened; i++) {
+		(void)uv_poll_start(&s->listeners[i].poll, UV_READABLE, on_waiting);
 	}
+}
+
+/* Takes the bound socket. */
+static int open_listener(struct server *s, int fd, bool tcp)
+{
+	int r = listen(fd, BACKLOG) < 0 ? -errno : 0;
+	struct listener *l = &s->listeners[s->opened];
+	if (r == 0) {
+		r = uv_poll_init(&s->d->loop, &l->poll, fd);
+	}
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	l->poll.data = l;
+	l->server = s;
+	l->fd = fd;
+	l->tcp = tcp;
+	s->opened++;
+	return uv_poll_start(&l->poll, UV_READABLE, on_waiting);
 }
 
 static int open_unix(struct server *s, struct ff_err *err)
@@ -33,28 +85,29 @@ static int open_unix(struct server *s, struct ff_err *err)
 		return fd;
 	}
 	s->path = ff_xstrdup(path);
-	uv_pipe_init(&s->d->loop, &s->pipe, 0);
-	s->pipe.data = s;
-	s->pipe_open = true;
-	int r = uv_pipe_open(&s->pipe, fd);
-	if (r < 0) {
-		close(fd);
-	} else {
-		r = uv_listen((uv_stream_t *)&s->pipe, BACKLOG, on_unix);
-	}
+	int r = open_listener(s, fd, false);
 	return r < 0 ? ff_err_set(err, r, "cannot listen at \"%s\": %s", path, uv_strerror(r)) : 0;
 }
 
 /* One address of one `listen`. */
 static int open_address(
-	struct server *s, const char *text, const struct sockaddr *addr, struct ff_err *err)
+	struct server *s, const char *text, const struct addrinfo *a, struct ff_err *err)
 {
-	uv_tcp_t *tcp = &s->tcp[s->opened++];
-	uv_tcp_init(&s->d->loop, tcp);
-	tcp->data = s;
-	int r = uv_tcp_bind(tcp, addr, addr->sa_family == AF_INET6 ? UV_TCP_IPV6ONLY : 0);
-	if (r == 0) {
-		r = uv_listen((uv_stream_t *)tcp, BACKLOG, on_tcp);
+	int on = 1, r = 0;
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		r = -errno;
+	} else {
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+		if (a->ai_family == AF_INET6) {
+			(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+		}
+		if (bind(fd, a->ai_addr, a->ai_addrlen) < 0) {
+			r = -errno;
+			close(fd);
+		} else {
+			r = open_listener(s, fd, true);
+		}
 	}
 	return r < 0 ? ff_err_set(err, r, "cannot listen at \"%s\": %s", text, uv_strerror(r)) : 0;
 }
@@ -75,21 +128,23 @@ static int resolve(const char *text, struct addrinfo **ret, struct ff_err *err)
 }
 
 /* All addresses are known before the first handle is made: handles don't move in memory. */
-static int open_tcp(struct server *s, struct ff_err *err)
+static int open_all(struct server *s, struct ff_err *err)
 {
 	const struct ff_option_list *list = &s->d->config->listen;
 	struct addrinfo **found = ff_xcalloc(list->n + 1, sizeof *found);
 	int r = 0;
+	s->nlisteners = 1;
 	for (size_t i = 0; i < list->n && r == 0; i++) {
 		r = resolve(list->v[i], &found[i], err);
 		for (const struct addrinfo *a = found[i]; a; a = a->ai_next) {
-			s->ntcp++;
+			s->nlisteners++;
 		}
 	}
-	s->tcp = ff_xcalloc(s->ntcp + 1, sizeof *s->tcp);
+	s->listeners = ff_xcalloc(s->nlisteners, sizeof *s->listeners);
+	r = r == 0 ? open_unix(s, err) : r;
 	for (size_t i = 0; i < list->n; i++) {
 		for (const struct addrinfo *a = found[i]; a && r == 0; a = a->ai_next) {
-			r = open_address(s, list->v[i], a->ai_addr, err);
+			r = open_address(s, list->v[i], a, err);
 		}
 		if (found[i]) {
 			freeaddrinfo(found[i]);
@@ -99,22 +154,49 @@ static int open_tcp(struct server *s, struct ff_err *err)
 	return r;
 }
 
+/* The store, the segments, the API and the tail need files too: a connection more must not be what
+ * makes a commit fail. */
+static void limit_connections(struct server *s)
+{
+	struct rlimit limit;
+	s->conns_max = FF_CONNS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
+		return;
+	}
+	uint64_t files = limit.rlim_cur > FILES_OTHERS ? limit.rlim_cur - FILES_OTHERS : 16;
+	files = s->d->config->tail.n ? files / 2 : files;
+	if (files < FF_CONNS_MAX) {
+		s->conns_max = (size_t)files;
+		ff_log_warn("server",
+			"takes %zu connections instead of %u: the limit of open files is %llu",
+			s->conns_max, FF_CONNS_MAX, (unsigned long long)limit.rlim_cur);
+	}
+}
+
+static void on_resume(uv_prepare_t *prepare)
+{
+	struct server *s = prepare->data;
+	struct conn *c = s->paused;
+	s->paused = NULL;
+	while (c) {
+		c = conn_resume(c);
+	}
+	server_bury(s);
+}
+
 int server_open(struct daemon *d, struct server **ret, struct ff_err *err)
 {
 	struct server *s = ff_xcalloc(1, sizeof *s);
 	*ret = s; /* also on failure: whoever closes and destroys it knows what is open */
 	s->d = d;
 	uv_timer_init(&d->loop, &s->timer);
-	s->timer.data = s;
-	s->timer_open = true;
+	uv_prepare_init(&d->loop, &s->resume);
+	s->timer.data = s->resume.data = s;
+	s->handles_open = true;
+	(void)uv_prepare_start(&s->resume, on_resume);
+	limit_connections(s);
 	int r = d->config->token_file ? token_load(d->config->token_file, &s->tokens, err) : 0;
-	if (r == 0) {
-		r = open_unix(s, err);
-	}
-	if (r == 0) {
-		r = open_tcp(s, err);
-	}
-	return r;
+	return r == 0 ? open_all(s, err) : r;
 }
 
 void server_hold(struct server *s, bool hold)
@@ -134,14 +216,18 @@ static void on_timer(uv_timer_t *timer)
 {
 	struct server *s = timer->data;
 	ff_usec now = (ff_usec)uv_now(&s->d->loop) * 1000;
-	bool more = false;
+	bool more = s->starved;
+	if (s->starved && ++s->starved_ticks >= STARVED_TICKS) {
+		feed(s);
+	}
+	server_acks(s);
 	for (struct conn *c = s->conns; c;) {
 		struct conn *next = conn_next(c);
 		more = conn_tick(c, now) || more;
 		c = next;
 	}
 	server_bury(s);
-	if (!more) {
+	if (!more && !s->acks) {
 		uv_timer_stop(&s->timer);
 	}
 }
@@ -158,10 +244,11 @@ void server_describe(const struct server *s, struct ff_jw *w)
 	ff_jw_open(w, '[');
 	for (size_t i = 0; s && i < s->opened; i++) {
 		struct sockaddr_storage addr;
-		int n = sizeof addr;
+		socklen_t n = sizeof addr;
 		char host[64] = "";
 		struct ff_buf text = {0};
-		if (uv_tcp_getsockname(&s->tcp[i], (struct sockaddr *)&addr, &n) < 0) {
+		const struct listener *l = &s->listeners[i];
+		if (!l->tcp || getsockname(l->fd, (struct sockaddr *)&addr, &n) < 0) {
 			continue;
 		}
 		if (addr.ss_family == AF_INET6) {
@@ -188,15 +275,14 @@ void server_close(struct server *s)
 	while (s->conns) {
 		conn_close(s->conns); /* leaves the list */
 	}
-	s->doomed = NULL;
-	if (s->pipe_open) {
-		uv_close((uv_handle_t *)&s->pipe, NULL);
-	}
+	s->doomed = s->paused = NULL;
 	for (size_t i = 0; i < s->opened; i++) {
-		uv_close((uv_handle_t *)&s->tcp[i], NULL);
+		uv_close((uv_handle_t *)&s->listeners[i].poll, NULL);
+		close(s->listeners[i].fd); /* uv_close has taken it out of the poll */
 	}
-	if (s->timer_open) {
+	if (s->handles_open) {
 		uv_close((uv_handle_t *)&s->timer, NULL);
+		uv_close((uv_handle_t *)&s->resume, NULL);
 	}
 	if (s->path) {
 		(void)unlink(s->path);
@@ -210,7 +296,7 @@ void server_destroy(struct server *s)
 	}
 	token_finish(&s->tokens);
 	ff_map_finish(&s->by_id);
-	free(s->tcp);
+	free(s->listeners);
 	free(s->path);
 	free(s);
 }

@@ -401,14 +401,25 @@ static bool is_front_of(struct ff_str s, const char *whole)
 	return s.n < strlen(whole) && !memcmp(s.p, whole, s.n);
 }
 
+/* HTTP/1, HTTP/2 without TLS (as OTLP over gRPC begins; RFC 9113, 3.4), a TLS handshake. */
+static const char *const wrong_fronts[] = {"GET ", "POST ", "PRI * HTTP/2", "\x16\x03"};
+
 static bool is_wrong_port(struct ff_str s)
 {
-	return has_front(s, "GET ") || has_front(s, "POST ") || has_front(s, "\x16\x03");
+	bool is = false;
+	for (size_t i = 0; i < sizeof wrong_fronts / sizeof *wrong_fronts; i++) {
+		is = is || has_front(s, wrong_fronts[i]);
+	}
+	return is;
 }
 
 static bool may_be_wrong_port(struct ff_str s)
 {
-	return is_front_of(s, "GET ") || is_front_of(s, "POST ") || is_front_of(s, "\x16\x03");
+	bool may = false;
+	for (size_t i = 0; i < sizeof wrong_fronts / sizeof *wrong_fronts; i++) {
+		may = may || is_front_of(s, wrong_fronts[i]);
+	}
+	return may;
 }
 
 static void refuse_port(struct ff_intake *in)

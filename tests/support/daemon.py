@@ -18,10 +18,11 @@ def environment(folder, **more):
 
 
 class Daemon:
-    """Options are lines of the config file: ("tail", PATTERN), ..."""
+    """Options are lines of the config file: ("tail", PATTERN), ...; prefix: a command that starts it (prlimit ...)."""
 
-    def __init__(self, program, folder, options=(), state=None):
+    def __init__(self, program, folder, options=(), state=None, prefix=()):
         self.program = str(program)
+        self.prefix = prefix
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state = pathlib.Path(state or self.folder / "state")
@@ -47,7 +48,7 @@ class Daemon:
 
     def spawn(self):
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([self.program, "--config", str(self.config)], stdin=subprocess.DEVNULL, stdout=log,
+            self.process = subprocess.Popen([*self.prefix, self.program, "--config", str(self.config)], stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, env=environment(self.folder))
         return self
 

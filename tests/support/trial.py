@@ -50,8 +50,8 @@ class Trial:
         if got != wanted:
             raise AssertionError(f"{text}: got {shown(got)}, wanted {shown(wanted)}")
 
-    def start(self, name="daemon", options=(), state=None):
-        daemon = Daemon(self.daemon, self.folder / name, options, state)
+    def start(self, name="daemon", options=(), state=None, prefix=()):
+        daemon = Daemon(self.daemon, self.folder / name, options, state, prefix)
         self.daemons.append(daemon)
         return daemon.start()
 

@@ -18,27 +18,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support import poll, trial, world  # noqa: E402
 from support.daemon import Daemon, environment  # noqa: E402
 from support.native import Gone, Part, Refused, Sender, parts_of  # noqa: E402
+from support.other import Healthy  # noqa: E402
 from support.replay import BASE_US, Feed, rfc3339  # noqa: E402
 
 HUGE = 100 << 20       # bytes of one line
 MEMORY = 200 << 20     # bytes that the daemon may need for it
-
-
-class Healthy:
-    """The other job, whose verdict has to stay."""
-
-    def __init__(self, t, daemon):
-        self.t, self.daemon = t, daemon
-        job = world.storm(7, "healthy-job", 4, 20 << 10)
-        feed = Feed(daemon, job, "other").start()
-        feed.send(chunk=64)
-        self.verdict = feed.finish()
-        t.same(json.loads(self.verdict)["verdict"], "rank", "verdict of the other job")
-
-    def check(self, what):
-        self.daemon.running()
-        got = self.daemon.api.verdict("healthy-job").rstrip(b"\n")
-        self.t.check(got == self.verdict, lambda: f"after {what} another job changed{trial.difference(self.verdict, got)}")
 
 
 def one_line(t, done, *words):
