@@ -222,6 +222,20 @@ static int load(struct catalog *c)
 	return r ? client_catalog_fail(r, c->path, &err) : CLIENT_OK;
 }
 
+/* Loads what is listed or searched; an unknown category shows nothing anywhere. */
+static int load_some(const struct client_command *self, struct catalog *c)
+{
+	int status = load(c);
+	if (!status && c->category && !ff_pages_has_category(&c->pages, c->category)) {
+		struct ff_buf all = {0};
+		ff_pages_categories(&c->pages, &all);
+		status = client_usage(
+			self, "no category \"%s\"; there are %s", c->category, all.p);
+		ff_buf_finish(&all);
+	}
+	return status;
+}
+
 static int act(const struct client_command *self, struct catalog *c, int argc, char **argv)
 {
 	const char *action = argc ? argv[0] : "";
@@ -236,11 +250,11 @@ static int act(const struct client_command *self, struct catalog *c, int argc, c
 			: check(c, argv + 1, (size_t)argc - 1);
 	}
 	if (!strcmp(action, "list") && argc == 1) {
-		status = load(c);
+		status = load_some(self, c);
 		return status ? status : list(c);
 	}
 	if (!strcmp(action, "search") && argc > 1) {
-		status = load(c);
+		status = load_some(self, c);
 		return status ? status : search(c, argv + 1, (size_t)argc - 1);
 	}
 	return client_usage(self, "give list, search WORDS or check [PATH]...");
@@ -251,7 +265,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 	struct catalog c = {0};
 	const struct ff_option options[] = {
 		{"json", 'j', FF_OPTION_FLAG, &c.json, NULL, "print the list as JSON", 0, 0},
-		{"category", 0, FF_OPTION_TEXT, &c.category, "C", "only this category", 1, 64},
+		{"category", 0, FF_OPTION_TEXT, &c.category, "C",
+			"only this category (a wrong one lists them)", 1, 64},
 		{"role", 0, FF_OPTION_TEXT, &c.role, "ROLE",
 			"only this role: primary, secondary, teardown, noise, context", 1, 32},
 		{"catalog", 0, FF_OPTION_TEXT, &c.path, "PATH",

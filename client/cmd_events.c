@@ -16,16 +16,17 @@ struct events {
 	size_t shown;
 };
 
-/* Arrived, else captured, else claimed, with the clock's initial in front where it is not arrived.
- */
+/* The time of day: arrived, else captured, else claimed, and whose clock if it is not arrived. */
 static void add_time(struct ff_buf *b, const struct ff_json_node *item)
 {
 	static const char *const keys[] = {"arrived", "captured", "claimed"};
 	for (size_t i = 0; i < 3; i++) {
 		const char *s = ff_json_string(ff_json_get(item, keys[i]));
 		if (s) {
-			print_text(b, s, 0);
-			ff_buf_addz(b, i == 1 ? " (node)" : i == 2 ? " (line)" : "");
+			const char *t = strchr(s, 'T');
+			bool whole = t && strlen(t) > 13; /* Thh:mm:ss.ffffffZ */
+			ff_buf_add(b, whole ? t + 1 : s, whole ? 12 : strlen(s));
+			ff_buf_addz(b, i == 1 ? " node" : i == 2 ? " line" : "");
 			return;
 		}
 	}
@@ -72,11 +73,19 @@ static bool take(void *ud, const struct ff_json_node *item)
 
 static int list(struct events *e, const char *job)
 {
-	static const char *const heads[] = {
-		"N", "TIME", "RANK", "ROLE", "FAULT", "EVENT", "TEXT", NULL};
+	static const struct ff_screen_column columns[] = {
+		{"N", 6, true},
+		{"TIME", 18, false},
+		{"RANK", 6, true},
+		{"ROLE", 9, false},
+		{"FAULT", 24, false},
+		{"EVENT", 30, false},
+		{"TEXT", 100, false},
+	};
 	struct ff_buf path = {0};
 	char number[24];
-	e->table.heads = heads;
+	e->table.columns = columns;
+	e->table.ncolumns = sizeof columns / sizeof *columns;
 	rpc_add_job(&path, job);
 	ff_buf_addz(&path, "/events");
 	if (e->rank >= 0) {
@@ -131,10 +140,11 @@ const struct client_command cmd_events = {
 	.name = "events",
 	.synopsis = "events JOB [--rank N] [--role ROLE] [--json]",
 	.summary = "list what was found in a job's logs, in order of time",
-	.description = "One line an event: its number, its time (node: the node's clock, line: "
-		       "written in the line\n"
-		       "itself), its rank, role, fault and id. `logs --around` takes the number or "
-		       "the id.\n",
+	.description = "One line an event, cut to the screen: its number, its time of day in UTC "
+		       "(node: the\n"
+		       "node's clock, line: written in the line itself), its rank, role, fault and "
+		       "id. `logs\n"
+		       "--around` takes the number or the id.\n",
 	.examples = "firstfault events 48211 --role primary\n",
 	.run = run,
 };

@@ -5,7 +5,7 @@
 
 struct jobs {
 	bool json;
-	char *state, *fault, *node, *since;
+	char *state, *fault, *node, *user, *since;
 	int64_t limit;
 	struct print_table table;
 	struct ff_buf out;
@@ -65,7 +65,12 @@ static void add_path(const struct jobs *j, struct ff_buf *path)
 	const struct {
 		const char *key, *value;
 	} queries[] = {
-		{"state", j->state}, {"fault", j->fault}, {"node", j->node}, {"since", j->since}};
+		{"state", j->state},
+		{"fault", j->fault},
+		{"node", j->node},
+		{"user", j->user},
+		{"since", j->since},
+	};
 	ff_buf_addz(path, "/v1/jobs");
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
 		if (queries[i].value) {
@@ -76,10 +81,19 @@ static void add_path(const struct jobs *j, struct ff_buf *path)
 
 static int list(struct jobs *j)
 {
-	static const char *const heads[] = {
-		"JOB", "RUN", "STATE", "VERDICT", "CONFIDENCE", "WHO", "FAULT", "SUMMARY", NULL};
+	static const struct ff_screen_column columns[] = {
+		{"JOB", 28, false},
+		{"RUN", 8, false},
+		{"STATE", 8, false},
+		{"VERDICT", 12, false},
+		{"CONFIDENCE", 10, false},
+		{"WHO", 14, false},
+		{"FAULT", 24, false},
+		{"SUMMARY", 100, false},
+	};
 	struct ff_buf path = {0};
-	j->table.heads = heads;
+	j->table.columns = columns;
+	j->table.ncolumns = sizeof columns / sizeof *columns;
 	add_path(j, &path);
 	if (j->json) {
 		ff_buf_addz(&j->out, "{\"schema\":\"firstfault.jobs/1\",\"items\":[");
@@ -110,6 +124,9 @@ static int run(const struct client_command *self, int argc, char **argv)
 			"only runs in this state: running, stalled, ending, ended", 1, 32},
 		{"fault", 0, FF_OPTION_TEXT, &j.fault, "ID", "only runs with this fault", 1, 128},
 		{"node", 0, FF_OPTION_TEXT, &j.node, "NAME", "only runs with this node", 1, 128},
+		{"user", 0, FF_OPTION_TEXT, &j.user, "USER",
+			"only runs of this user: the name that their job-start gave, or a uid", 1,
+			128},
 		{"since", 0, FF_OPTION_TEXT, &j.since, "TIME",
 			"only runs that changed after this time (2026-01-01T00:00:00Z)", 1, 40},
 		{"limit", 'n', FF_OPTION_INT, &j.limit, "N", "at most so many", 1, 1000000},
@@ -127,7 +144,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 
 const struct client_command cmd_jobs = {
 	.name = "jobs",
-	.synopsis = "jobs [--state STATE] [--fault ID] [--node NAME] [--since TIME] [--json]",
+	.synopsis = "jobs [--state STATE] [--fault ID] [--node NAME] [--user USER] [--since TIME] "
+		    "[--json]",
 	.summary = "list the jobs that the daemon knows",
 	.description = "One line a run: its state, its verdict as far as it is known, and who "
 		       "started it.\n",

@@ -1,6 +1,7 @@
 #include "print.h"
 
 #include "base/arr.h"
+#include "client.h"
 #include "shell/log.h"
 
 #include <stdlib.h>
@@ -64,49 +65,17 @@ void print_cell(struct print_table *t, struct ff_buf *b)
 	*FF_ARR_ADD(t->cells, t->n, t->cap) = ff_buf_take(b);
 }
 
-static size_t columns(const struct print_table *t)
-{
-	size_t n = 0;
-	while (t->heads[n]) {
-		n++;
-	}
-	return n;
-}
-
-/* Characters, not bytes. */
-static size_t text_width(const char *s)
-{
-	size_t n = 0;
-	for (; *s; s++) {
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	}
-	return n;
-}
-
-static void add_row(struct ff_buf *out, const char *const *cells, const size_t *widths, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		ff_buf_addz(out, cells[i]);
-		if (i + 1 < n) {
-			ff_buf_addf(out, "%*s", (int)(widths[i] - text_width(cells[i]) + 2), "");
-		}
-	}
-	ff_buf_addc(out, '\n');
-}
-
 void print_rows(const struct print_table *t, struct ff_buf *out)
 {
-	size_t widths[PRINT_COLUMNS] = {0}, n = columns(t);
-	for (size_t i = 0; i < n; i++) {
-		widths[i] = text_width(t->heads[i]);
-		for (size_t k = i; k < t->n; k += n) {
-			size_t w = text_width(t->cells[k]);
-			widths[i] = w > widths[i] ? w : widths[i];
-		}
+	const char *const *cells = (const char *const *)t->cells;
+	struct ff_screen_table screen = {
+		.columns = t->columns, .n = t->ncolumns, .width = client_width()};
+	for (size_t k = 0; k + screen.n <= t->n; k += screen.n) {
+		ff_screen_table_fit(&screen, cells + k);
 	}
-	add_row(out, t->heads, widths, n);
-	for (size_t k = 0; k + n <= t->n; k += n) {
-		add_row(out, (const char *const *)&t->cells[k], widths, n);
+	ff_screen_table_head(&screen, out);
+	for (size_t k = 0; k + screen.n <= t->n; k += screen.n) {
+		ff_screen_table_row(&screen, cells + k, out);
 	}
 }
 

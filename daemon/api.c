@@ -25,6 +25,7 @@ struct api {
 	uv_poll_t poll;
 	uv_timer_t timer; /* MHD's timeout */
 	uv_timer_t drain; /* runs while a POST waits */
+	uv_timer_t later; /* runs while an answer is made in slices */
 	bool open, closing;
 	char *path;
 	struct request *requests;
@@ -93,6 +94,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	if (r->waits) {
 		ledger_forget(api->d->ledger, &r->wait);
 	}
+	api_list_orphan(r);
 	api_logs_orphan(r);
 	api_export_orphan(r);
 	*(r->prev ? &r->prev->next : &api->requests) = r->next;
@@ -215,6 +217,31 @@ void api_finish(struct request *r)
 			uv_timer_start(&r->api->timer, on_timer, 0, 0);
 		}
 	}
+}
+
+/* ---- answers in slices */
+
+static void on_later(uv_timer_t *timer)
+{
+	struct api *api = timer->data;
+	for (struct request *r = api->requests; r; r = r->next) {
+		void (*fn)(struct request *r) = r->later;
+		r->later = NULL;
+		if (fn) {
+			fn(r);
+		}
+		if (fn && !r->later) {
+			api_finish(r);
+		}
+	}
+}
+
+void api_later(struct request *r, void (*fn)(struct request *r))
+{
+	r->pending = true;
+	r->later = fn;
+	/* not 0: a timer that is due at once would run again before the loop polls */
+	uv_timer_start(&r->api->later, on_later, 1, 0);
 }
 
 /* ---- POSTs that wait */
@@ -346,7 +373,8 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	api->poll.data = api;
 	uv_timer_init(&d->loop, &api->timer);
 	uv_timer_init(&d->loop, &api->drain);
-	api->timer.data = api->drain.data = api;
+	uv_timer_init(&d->loop, &api->later);
+	api->timer.data = api->drain.data = api->later.data = api;
 	api->open = true;
 	uv_poll_start(&api->poll, UV_READABLE, on_poll);
 	run(api);
@@ -365,6 +393,7 @@ void api_close(struct api *api)
 				ledger_forget(api->d->ledger, &r->wait);
 				r->waits = false;
 			}
+			api_list_orphan(r);
 			api_logs_orphan(r);
 			api_export_orphan(r);
 			request_problem(r, 503, "the daemon is ending");
@@ -375,6 +404,7 @@ void api_close(struct api *api)
 		uv_close((uv_handle_t *)&api->poll, NULL);
 		uv_close((uv_handle_t *)&api->timer, NULL);
 		uv_close((uv_handle_t *)&api->drain, NULL);
+		uv_close((uv_handle_t *)&api->later, NULL);
 	}
 	if (api->mhd) {
 		(void)MHD_run(api->mhd); /* so that these answers go out */

@@ -22,8 +22,11 @@ void api_destroy(struct api *api);
 void api_routes_find(struct request *r);
 void api_routes_dispatch(struct request *r);
 
+/* The request goes on later: fn is called once the loop has looked after everything else. It
+ * answers or calls this again. */
+void api_later(struct request *r, void (*fn)(struct request *r));
+
 /* Handlers. */
-void api_jobs_list(struct request *r);
 void api_jobs_one(struct request *r);
 void api_jobs_verdict(struct request *r);
 void api_jobs_events(struct request *r);
@@ -31,6 +34,9 @@ void api_tables_ranks(struct request *r);
 void api_tables_timeline(struct request *r);
 void api_faults_list(struct request *r);
 void api_faults_one(struct request *r);
+void api_list_jobs(struct request *r);
+/* The request goes while its list is being made. */
+void api_list_orphan(struct request *r);
 void api_logs_get(struct request *r);
 /* The request goes while a thread reads for it. */
 void api_logs_orphan(struct request *r);

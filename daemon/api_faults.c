@@ -19,13 +19,29 @@ static const struct ff_pages *get_pages(struct request *r)
 	return &d->pages;
 }
 
+static bool are_known(
+	struct request *r, const struct ff_pages *pages, const char *category, const char *role)
+{
+	struct ff_buf all = {0};
+	bool good = !category || ff_pages_has_category(pages, category);
+	if (!good) {
+		ff_pages_categories(pages, &all);
+		request_problem(r, 400, "no category \"%s\"; there are %s", category, all.p);
+	} else if (role && ff_role_parse(ff_str_z(role)) < 0) {
+		request_problem(r, 400, "role is primary, secondary, teardown, noise or context");
+		good = false;
+	}
+	ff_buf_finish(&all);
+	return good;
+}
+
 void api_faults_list(struct request *r)
 {
 	const struct ff_pages *pages = get_pages(r);
 	char *category = request_query(r, "category"), *role = request_query(r, "role");
 	struct ff_buf out = {0};
 	struct ff_jw w;
-	if (pages) {
+	if (pages && are_known(r, pages, category, role)) {
 		request_list_open(&w, &out, "firstfault.catalog/1");
 		for (size_t i = 0; i < pages->n; i++) {
 			const struct ff_page *p = &pages->v[i];

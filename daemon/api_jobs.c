@@ -3,132 +3,13 @@
 
 #include "base/mem.h"
 #include "clock.h"
-#include "core/report.h"
+#include "core/report_cursor.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define PAGE 200 /* items of a list unless `limit` says so */
 #define PAGE_MAX 10000
 #define WIDTH 100
-
-/* ---- lists of jobs */
-
-struct filter {
-	char *state, *fault, *node, *since;
-	ff_usec since_us;
-};
-
-static void filter_finish(struct filter *f)
-{
-	free(f->state);
-	free(f->fault);
-	free(f->node);
-	free(f->since);
-}
-
-static bool filter_read(struct request *r, struct filter *f)
-{
-	f->state = request_query(r, "state");
-	f->fault = request_query(r, "fault");
-	f->node = request_query(r, "node");
-	f->since = request_query(r, "since");
-	f->since_us = FF_TIME_NONE;
-	if (f->since && !ff_usec_rfc3339(ff_str_z(f->since), &f->since_us)) {
-		request_problem(r, 400, "since is a time as in RFC 3339");
-		return false;
-	}
-	return true;
-}
-
-static bool has_node(const struct ff_run *run, const struct answer_short *a, const char *node)
-{
-	if (a->node && !strcmp(a->node, node)) {
-		return true;
-	}
-	for (size_t i = 0; i < run->job->nstreams; i++) {
-		const char *of = run->job->streams[i]->origin.node;
-		if (of && !strcmp(of, node)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool does_fit(const struct filter *f, const struct ff_run *run, const struct answer_short *a)
-{
-	ff_usec changed = a->as_of > run->ended_us ? a->as_of : run->ended_us;
-	changed = changed > run->begun_us ? changed : run->begun_us;
-	return (!f->state || !strcmp(f->state, a->state)) &&
-		(!f->fault || (a->fault && !strcmp(f->fault, a->fault))) &&
-		(!f->node || has_node(run, a, f->node)) &&
-		(f->since_us == FF_TIME_NONE || changed > f->since_us);
-}
-
-/* Another user's job: that it exists. */
-static void put_closed(struct ff_jw *w, const struct ff_run *run)
-{
-	static const char *const keys[] = {"state", "final", "verdict", "confidence", "world_size"};
-	ff_jw_open(w, '{');
-	ff_jw_kstrz(w, "job", run->job->facts.job);
-	ff_jw_kstrz(w, "run", run->job->facts.run);
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-		ff_jw_knull(w, keys[i]);
-	}
-	ff_jw_key(w, "initiating");
-	ff_jw_open(w, '[');
-	ff_jw_close(w, ']');
-	ff_jw_knull(w, "fault");
-	ff_jw_knull(w, "node");
-	ff_jw_knull(w, "summary");
-	ff_jw_knull(w, "as_of");
-	ff_jw_close(w, '}');
-}
-
-static void put_item(struct ff_jw *w, const struct ff_buf *item)
-{
-	ff_jw_open(w, '{');
-	ff_buf_adds(w->out, ff_buf_str(item));
-	ff_jw_close(w, '}');
-}
-
-/* Newest first; the cursor is the number of the last run shown. */
-void api_jobs_list(struct request *r)
-{
-	int64_t limit, cursor;
-	struct filter f = {0};
-	char next[24] = "";
-	if (!request_number(r, "limit", 1, PAGE_MAX, PAGE, &limit) ||
-		!request_number(r, "cursor", 1, UINT32_MAX, UINT32_MAX, &cursor) ||
-		!filter_read(r, &f)) {
-		filter_finish(&f);
-		return;
-	}
-	struct ff_buf out = {0};
-	struct ff_jw w;
-	request_list_open(&w, &out, "firstfault.jobs/1");
-	size_t i = ff_runs_below(&r->d->runs, (uint32_t)cursor);
-	for (; i > 0 && limit > 0; i--) {
-		struct ff_run *run = r->d->runs.runs[i - 1];
-		bool may = request_may(r, run);
-		const struct answer_short *a = may ? answer_short(r->d, run) : NULL;
-		if (may ? !does_fit(&f, run, a) : f.state || f.fault || f.node || f.since) {
-			continue;
-		}
-		if (may) {
-			put_item(&w, &a->item);
-		} else {
-			put_closed(&w, run);
-		}
-		limit--;
-	}
-	if (i > 0) {
-		(void)snprintf(next, sizeof next, "%u", r->d->runs.runs[i]->number);
-	}
-	request_list_close(&w, *next ? next : NULL);
-	request_json(r, 200, &out);
-	filter_finish(&f);
-}
 
 /* ---- one job */
 
@@ -283,13 +164,12 @@ static bool is_wanted(const struct ff_sighting *s, int64_t rank, const char *rol
 }
 
 static void list_events(struct request *r, const struct ff_verdict *v, int64_t rank,
-	const char *role, int64_t limit, size_t cursor)
+	const char *role, int64_t limit, size_t from)
 {
-	char next[24] = "";
-	struct ff_buf out = {0};
+	struct ff_buf out = {0}, next = {0};
 	struct ff_jw w;
 	request_list_open(&w, &out, "firstfault.events/1");
-	size_t i = cursor;
+	size_t i = from;
 	for (; i < v->timeline.nall && limit > 0; i++) {
 		const struct ff_sighting *s = &v->timeline.all[i];
 		if (is_wanted(s, rank, role)) {
@@ -298,28 +178,32 @@ static void list_events(struct request *r, const struct ff_verdict *v, int64_t r
 		}
 	}
 	if (i < v->timeline.nall) {
-		(void)snprintf(next, sizeof next, "%zu", i);
+		ff_report_cursor_event(v, i, &next);
 	}
-	request_list_close(&w, *next ? next : NULL);
+	request_list_close(&w, next.p);
 	request_json(r, 200, &out);
+	ff_buf_finish(&next);
 }
 
 void api_jobs_events(struct request *r)
 {
 	struct ff_run *run = request_run(r, 2, false);
-	int64_t limit, cursor, rank;
+	int64_t limit, rank;
 	if (!run || !request_number(r, "limit", 1, PAGE_MAX, PAGE, &limit) ||
-		!request_number(r, "cursor", 0, INT32_MAX, 0, &cursor) ||
 		!request_number(r, "rank", 0, FF_RANKS_MAX - 1, FF_UNKNOWN, &rank)) {
 		return;
 	}
-	char *role = request_query(r, "role");
+	char *role = request_query(r, "role"), *cursor = request_query(r, "cursor");
+	struct ff_verdict *v = answer_judge(r->d, run, FF_UNKNOWN);
+	size_t from = 0;
 	if (role && ff_role_parse(ff_str_z(role)) < 0) {
 		request_problem(r, 400, "role is primary, secondary, teardown, noise or context");
+	} else if (cursor && !ff_report_cursor_find_event(v, ff_str_z(cursor), &from)) {
+		request_problem(r, 400, "the cursor can't be read");
 	} else {
-		struct ff_verdict *v = answer_judge(r->d, run, FF_UNKNOWN);
-		list_events(r, v, rank, role, limit, (size_t)cursor);
-		ff_verdict_destroy(v);
+		list_events(r, v, rank, role, limit, from);
 	}
+	ff_verdict_destroy(v);
 	free(role);
+	free(cursor);
 }

@@ -37,7 +37,7 @@ static const struct request_route routes[] = {
 	{REQUEST_GET, "/readyz", get_ready, 0, REQUEST_ANYBODY},
 	{REQUEST_GET, "/v1/faults", api_faults_list, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/faults/{id}", api_faults_one, 0, REQUEST_USER},
-	{REQUEST_GET, "/v1/jobs", api_jobs_list, 0, REQUEST_USER},
+	{REQUEST_GET, "/v1/jobs", api_list_jobs, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs/{job}", api_jobs_one, 0, REQUEST_USER},
 	{REQUEST_POST, "/v1/jobs/{job}/end", api_post_end, FF_HTTP_BODY, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs/{job}/events", api_jobs_events, 0, REQUEST_USER},
@@ -101,8 +101,9 @@ void api_routes_dispatch(struct request *r)
 	const struct request_route *route = r->route;
 	r->d->counts[DAEMON_COUNT_requests]++;
 	if (!r->nparts) {
-		request_problem(r, 400, "the address can't be read: it is a path of at most %u "
-			"parts, and %% in it is followed by two hex digits that are not 00",
+		request_problem(r, 400,
+			"the address can't be read: it is a path of at most %u parts, and %% in it "
+			"is followed by two hex digits that are not 00",
 			REQUEST_PARTS);
 	} else if (!route && *r->allow) {
 		request_problem(r, 405, "only %s", r->allow);

@@ -2,8 +2,11 @@
 #include "api.h"
 
 #include "clock.h"
+#include "core/report_cursor.h"
 #include "core/report_ranks.h"
 #include "core/report_timeline.h"
+
+#include <stdlib.h>
 
 #define PAGE_MAX 10000 /* items of a list */
 #define LINES_MAX 100000
@@ -14,17 +17,17 @@ struct table {
 	void (*text)(const struct ff_verdict *v, const struct ff_report_style *style,
 		struct ff_buf *out);
 	void (*json)(const struct ff_verdict *v, size_t from, size_t limit, struct ff_buf *out);
+	bool (*find)(const struct ff_verdict *v, struct ff_str cursor, size_t *ret);
 };
 
 struct wish {
-	int64_t attempt, limit, cursor, width, lines;
+	int64_t attempt, limit, width, lines;
 };
 
 static bool read_wish(struct request *r, struct wish *w)
 {
 	return request_number(r, "attempt", 0, INT32_MAX, FF_UNKNOWN, &w->attempt) &&
 		request_number(r, "limit", 1, PAGE_MAX, PAGE_MAX, &w->limit) &&
-		request_number(r, "cursor", 0, INT32_MAX, 0, &w->cursor) &&
 		request_number(r, "width", 20, 1000, WIDTH, &w->width) &&
 		request_number(r, "lines", 1, LINES_MAX, 0, &w->lines);
 }
@@ -33,8 +36,16 @@ static void render(struct request *r, const struct table *t, const struct ff_ver
 	const struct wish *w)
 {
 	struct ff_buf out = {0};
+	char *cursor = request_query(r, "cursor");
+	size_t from = 0;
+	bool good = !cursor || t->find(v, ff_str_z(cursor), &from);
+	free(cursor);
+	if (!good) {
+		request_problem(r, 400, "the cursor can't be read");
+		return;
+	}
 	if (!request_wants_text(r)) {
-		t->json(v, (size_t)w->cursor, (size_t)w->limit, &out);
+		t->json(v, from, (size_t)w->limit, &out);
 		ff_buf_addc(&out, '\n');
 		request_json(r, 200, &out);
 		return;
@@ -67,10 +78,12 @@ static void get_table(struct request *r, const struct table *t)
 
 void api_tables_ranks(struct request *r)
 {
-	get_table(r, &(struct table){ff_report_ranks_text, ff_report_ranks_json});
+	get_table(r, &(struct table){ff_report_ranks_text, ff_report_ranks_json,
+			     ff_report_cursor_find_rank});
 }
 
 void api_tables_timeline(struct request *r)
 {
-	get_table(r, &(struct table){ff_report_timeline_text, ff_report_timeline_json});
+	get_table(r, &(struct table){ff_report_timeline_text, ff_report_timeline_json,
+			     ff_report_cursor_find_event});
 }

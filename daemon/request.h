@@ -45,16 +45,16 @@ struct request {
 	struct daemon *d;
 	void *connection; /* MHD's */
 	struct request *prev, *next;
-	enum request_method method;           /* HEAD is GET */
+	enum request_method method;        /* HEAD is GET */
 	const struct request_route *route; /* NULL: there is none */
 	char allow[64];                    /* then: what the path takes; "": it is none */
-	char *uri;    /* as it came */
-	char **parts; /* of the path, decoded */
+	char *uri;                         /* as it came */
+	char **parts;                      /* of the path, decoded */
 	size_t nparts, cparts;
 	struct ff_buf body;
 	bool begun; /* its headers have come */
 	bool too_large;
-	size_t thrown; /* bytes of its body that were thrown away */
+	size_t thrown;       /* bytes of its body that were thrown away */
 	bool is_json;        /* its body says so */
 	bool wants_text;     /* Accept: text/plain */
 	char *if_none_match; /* NULL */
@@ -64,9 +64,11 @@ struct request {
 	unsigned status;
 	const char *type; /* constant */
 	struct ff_buf out;
-	uint32_t version; /* ETag; 0: none */
-	void *reading;    /* of api_logs.c: a thread reads for it */
-	void *exporting;  /* of api_export.c: the same */
+	uint32_t version;                 /* ETag; 0: none */
+	void *listing;                    /* of api_list.c: the list that is being made */
+	void *reading;                    /* of api_logs.c: a thread reads for it */
+	void *exporting;                  /* of api_export.c: the same */
+	void (*later)(struct request *r); /* goes on with it, NULL: nothing to do */
 	/* a pending POST */
 	struct ff_run *run;
 	enum request_stage stage;

@@ -161,6 +161,34 @@ static unsigned how_far(struct ff_str asked, struct ff_str id)
 	return far <= limit ? far : UINT32_MAX;
 }
 
+bool ff_pages_has_category(const struct ff_pages *p, const char *category)
+{
+	bool has = false;
+	for (size_t i = 0; i < p->n; i++) {
+		has = has || !strcmp(p->v[i].category, category);
+	}
+	return has;
+}
+
+void ff_pages_categories(const struct ff_pages *p, struct ff_buf *out)
+{
+	const char *last = ""; /* a missing one is none */
+	for (bool any = false;; any = true) {
+		const char *next = NULL;
+		for (size_t i = 0; i < p->n; i++) {
+			const char *c = p->v[i].category;
+			if (strcmp(c, last) > 0 && (!next || strcmp(c, next) < 0)) {
+				next = c;
+			}
+		}
+		if (!next) {
+			return;
+		}
+		ff_buf_addf(out, "%s%s", any ? ", " : "", next);
+		last = next;
+	}
+}
+
 size_t ff_pages_near(const struct ff_pages *p, const char *id, const char **ret, size_t cap)
 {
 	struct near *near = ff_xcalloc(p->n + 1, sizeof *near);

@@ -39,6 +39,10 @@ size_t ff_pages_of(const struct ff_pages *p, const char *id, const struct ff_pag
 /* Ids that are spelled nearly like this one, the nearest first, each once. Returns how many. */
 size_t ff_pages_near(const struct ff_pages *p, const char *id, const char **ret, size_t cap);
 
+/* "cuda, data, memory": the categories there are, each once, in order. Appended. */
+void ff_pages_categories(const struct ff_pages *p, struct ff_buf *out);
+bool ff_pages_has_category(const struct ff_pages *p, const char *category);
+
 /* A page that has all the words somewhere. */
 struct ff_page_hit {
 	const struct ff_page *page;

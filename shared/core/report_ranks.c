@@ -1,4 +1,5 @@
 #include "core/report_ranks.h"
+#include "core/report_cursor.h"
 #include "core/report_own.h"
 #include "core/report_table.h"
 #include "core/report_screen.h"
@@ -475,6 +476,7 @@ void ff_report_ranks_json(
 {
 	struct table t;
 	struct ff_jw w;
+	struct ff_buf next = {0};
 	size_t n, i = from;
 	struct heard *h = collect_heard(&v->timeline, &n);
 	table_init(&t, v);
@@ -482,7 +484,11 @@ void ff_report_ranks_json(
 	for (; i < v->nranks && limit > 0; i++, limit--) {
 		put_rank(&w, &t, i, h, n);
 	}
-	ff_report_list_close(&w, i < v->nranks ? i : 0);
+	if (i < v->nranks) {
+		ff_report_cursor_rank(v, i, &next);
+	}
+	ff_report_list_close(&w, &next);
+	ff_buf_finish(&next);
 	table_finish(&t);
 	free(h);
 }

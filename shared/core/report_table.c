@@ -176,11 +176,9 @@ void ff_report_list_open(
 	ff_jw_open(w, '[');
 }
 
-void ff_report_list_close(struct ff_jw *w, size_t next)
+void ff_report_list_close(struct ff_jw *w, const struct ff_buf *next)
 {
-	char text[24];
-	(void)snprintf(text, sizeof text, "%zu", next);
 	ff_jw_close(w, ']');
-	ff_jw_kstrz(w, "next", next ? text : NULL);
+	ff_jw_kstrz(w, "next", next->len ? next->p : NULL);
 	ff_jw_close(w, '}');
 }

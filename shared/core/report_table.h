@@ -28,5 +28,5 @@ void ff_report_number(struct ff_jw *w, const char *key, int64_t number);
 /* The head of a list about one attempt of a run, up to and with "items":[ */
 void ff_report_list_open(struct ff_jw *w, struct ff_buf *out, const char *schema,
 			 const struct ff_verdict *v);
-/* ] and "next": the number of the first item that is not in it, as text; 0: null. */
-void ff_report_list_close(struct ff_jw *w, size_t next);
+/* ] and "next": the cursor of the next page (report_cursor.h); empty: null. */
+void ff_report_list_close(struct ff_jw *w, const struct ff_buf *next);

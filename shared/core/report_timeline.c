@@ -1,4 +1,5 @@
 #include "core/report_timeline.h"
+#include "core/report_cursor.h"
 #include "core/report_own.h"
 #include "core/report_table.h"
 #include "core/report_screen.h"
@@ -505,22 +506,27 @@ void ff_report_timeline_json(
 	const struct ff_sighting *before = NULL;
 	struct lines l;
 	struct ff_jw w;
+	struct ff_buf next = {0};
 	size_t n = 0, i = 0;
 	lines_init(&l, v);
 	ff_report_list_open(&w, out, "firstfault.timeline/1", v);
-	for (; i < t->nall && (n < from || n - from < limit); i++) {
+	for (; i < t->nall && n < limit; i++) {
 		if (!is_of_attempt(v, &t->all[i])) {
 			continue;
 		}
-		if (n >= from) {
+		if (i >= from) {
 			put_event(&w, &l, &t->all[i], before);
+			n++;
 		}
 		before = &t->all[i];
-		n++;
 	}
 	while (i < t->nall && !is_of_attempt(v, &t->all[i])) {
 		i++;
 	}
-	ff_report_list_close(&w, i < t->nall ? n : 0);
+	if (i < t->nall) {
+		ff_report_cursor_event(v, i, &next);
+	}
+	ff_report_list_close(&w, &next);
+	ff_buf_finish(&next);
 	lines_finish(&l);
 }

@@ -13,7 +13,8 @@
 /* Title and table, at most style->lines lines (0: 60); says how many rows are left out. */
 void ff_report_timeline_text(const struct ff_verdict *v, const struct ff_report_style *style,
 			     struct ff_buf *out);
-/* All events of the attempt, of any kind: at most `limit` from the `from`th on, no newline behind
+/* All events of the attempt, of any kind: at most `limit`, from the `from`th event of the
+ * run on (of all its attempts), no newline behind
  * the list. `order` says how an event stands to the one before it. */
 void ff_report_timeline_json(const struct ff_verdict *v, size_t from, size_t limit,
 			     struct ff_buf *out);

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """The HTTP API: which addresses there are, what they answer, and what they refuse."""
+import json
+import os
 import pathlib
+import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -15,7 +18,18 @@ ADDRESSES = (
     ("GET", "/v1/faults", 200, "catalog-list"),
     ("GET", "/v1/faults/cuda-oom", 200, "fault"),
     ("GET", "/v1/faults/no-such", 404, "problem"),
+    ("GET", "/v1/faults?category=memory&role=primary", 200, "catalog-list"),
+    ("GET", "/v1/faults?category=zzz", 400, "problem"),
+    ("GET", "/v1/faults?role=zzz", 400, "problem"),
     ("GET", "/v1/jobs", 200, "list"),
+    ("GET", "/v1/jobs?state=ended&fault=cuda-oom&node=node-0&user=ada&since=2026-01-01T00:00:00Z&limit=1&cursor=1", 200, "list"),
+    ("GET", "/v1/jobs?state=zzz", 400, "problem"),
+    ("GET", "/v1/jobs?since=yesterday", 400, "problem"),
+    ("GET", "/v1/jobs?limit=0", 400, "problem"),
+    ("GET", "/v1/jobs?limit=10001", 400, "problem"),
+    ("GET", "/v1/jobs?cursor=x", 400, "problem"),
+    ("GET", "/v1/jobs?cursor=-1", 400, "problem"),
+    ("GET", "/v1/jobs?cursor=99999999999999999999", 400, "problem"),
     ("GET", "/v1/jobs/4711", 200, None),
     ("GET", "/v1/jobs/4711~0", 200, None),
     ("GET", "/v1/jobs/4711%2F0", 200, None),
@@ -32,6 +46,19 @@ ADDRESSES = (
     ("GET", "/v1/jobs/4711/events", 200, "list"),
     ("GET", "/v1/jobs/4711/logs", 200, "list"),
     ("GET", "/v1/jobs/4711/logs?around=no-such", 404, "problem"),
+    ("GET", "/v1/jobs/4711/logs?rank=131072", 400, "problem"),
+    ("GET", "/v1/jobs/4711/logs?lines=0", 400, "problem"),
+    ("GET", "/v1/jobs/4711/logs?cursor=x", 400, "problem"),
+    ("GET", "/v1/jobs/4711/ranks?cursor=x", 400, "problem"),
+    ("GET", "/v1/jobs/4711/ranks?cursor=1-2", 400, "problem"),
+    ("GET", "/v1/jobs/4711/ranks?limit=0", 400, "problem"),
+    ("GET", "/v1/jobs/4711/ranks?attempt=9", 404, "problem"),
+    ("GET", "/v1/jobs/4711/timeline?cursor=7", 400, "problem"),
+    ("GET", "/v1/jobs/4711/events?cursor=7", 400, "problem"),
+    ("GET", "/v1/jobs/4711/events?rank=-1", 400, "problem"),
+    ("GET", "/v1/jobs/4711/events?role=zzz", 400, "problem"),
+    ("GET", "/v1/jobs/4711/events?rank=1&role=primary", 200, "list"),
+    ("GET", "/v1/jobs/4711/export?cursor=x", 400, "problem"),
     ("GET", "/v1/jobs/4711/export", 200, None),
     # nothing there
     ("GET", "/", 404, "problem"),
@@ -103,5 +130,104 @@ def test_addresses(t):
     daemon.stop()
 
 
+def jobs(daemon, query=""):
+    return [item["job"] for item in daemon.api.items("/v1/jobs" + query)]
+
+
+def test_filters(t):
+    """Of jobs: each filter alone, all together, and none of them forgotten by the command."""
+    daemon = t.start()
+    feed(t, daemon, "old")
+    between = daemon.status()["now"]
+    oom = [{"event": "job-start", "job": "young", "user": "ada", "world_size": 1, "nodes": ["gpu-7"]},
+           {"job": "young", "rank": 0, "node": "gpu-7", "stream": "a", "message": "IndexError: Target 57 is out of bounds."}]
+    lines(daemon, oom)
+    daemon.api.end("young", exit_code=1)
+    daemon.api.start("open", user="bob", world_size=2)
+    found = {item["job"]: item for item in daemon.api.items("/v1/jobs")}
+    t.same(list(found), ["open", "young", "old"], "newest first")
+    fault = found["old"]["fault"]
+    t.check(fault and fault != found["young"]["fault"], f"two faults: {found}")
+    for query, wanted in ((f"?fault={fault}", ["old"]), ("?state=ended", ["young", "old"]), ("?state=running", ["open"]), ("?state=stalled", []),
+                          ("?node=gpu-7", ["young"]), ("?node=node-0", ["old"]), ("?node=no", []), ("?user=ada", ["young"]), ("?user=bob", ["open"]),
+                          (f"?user={os.getuid()}", ["open", "young", "old"]), (f"?user={os.getuid() + 1}", []), (f"?since={between}", ["open", "young"]),
+                          ("?since=2099-01-01T00:00:00Z", []), (f"?state=ended&user=ada&node=gpu-7&since={between}", ["young"]),
+                          (f"?state=running&fault={fault}", [])):
+        t.same(jobs(daemon, query), wanted, query)
+        flags = [word for pair in query[1:].split("&") for word in ("--" + pair.split("=")[0], pair.split("=")[1])]
+        t.same([item["job"] for item in t.json("jobs", "--json", *flags, env=daemon.env)["items"]], wanted, f"jobs {flags}")
+    rows = t.run("jobs", env=daemon.env).stdout.decode().splitlines()
+    t.same((len(rows), max(map(len, rows)) <= 100), (4, True), f"jobs: {rows}")
+    rows = t.run("events", "old", env=daemon.env).stdout.decode().splitlines()
+    t.same((len(rows) > 3, max(map(len, rows)) <= 100), (True, True), f"events: {rows}")
+    daemon.stop()
+
+
+def lines(daemon, objects):
+    """JSON Lines, until the daemon has them."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(daemon.ingest))
+        s.sendall(b"".join(json.dumps(o).encode() + b"\n" for o in objects))
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(65536):
+            pass
+
+
+def by_pages(daemon, url, limit, between=lambda: None):
+    """All items by pages of so many; `between` runs before each page but the first."""
+    out, cursor = [], None
+    while True:
+        doc = daemon.api.get(f"{url}?limit={limit}" + (f"&cursor={cursor}" if cursor else "")).json()
+        assert len(doc["items"]) <= limit
+        out += doc["items"]
+        cursor = doc["next"]
+        if not cursor:
+            return out
+        between()
+
+
+def test_pages(t):
+    """Pages of any size are the whole list."""
+    daemon = t.start()
+    feed(t, daemon, "4711", 5)
+    for i in range(7):
+        daemon.api.start(f"j{i}")
+    for name in ("", "/4711/ranks", "/4711/events", "/4711/timeline"):
+        url = "/v1/jobs" + name
+        whole = [without_time(x) for x in daemon.api.get(url).json()["items"]]
+        t.check(len(whole) > 4, f"{url}: {len(whole)} items")
+        for limit in (1, 3, len(whole) - 1, len(whole), len(whole) + 1):
+            if len(whole) // limit > 40:
+                continue
+            t.same([without_time(x) for x in by_pages(daemon, url, limit)], whole, f"{url} by {limit}")
+    daemon.stop()
+
+
+def without_time(item):
+    return {k: v for k, v in item.items() if k != "as_of"}
+
+
+def test_pages_of_what_grows(t):
+    """What comes between two pages pushes nothing out of them and shows nothing twice."""
+    daemon = t.start()
+    rank = lambda r, second: {"job": "g", "rank": r, "node": f"n{r:03}", "stream": f"r{r}", "time": f"2026-01-01T00:00:{second:02}Z",
+                              "message": f"RuntimeError: number {r} is bad"}
+    lines(daemon, [{"event": "job-start", "job": "g", "world_size": None}, *(rank(r, 30) for r in range(20, 40, 2))])
+    before = [e["id"] for e in daemon.api.items("/v1/jobs/g/events")]
+    t.same(len(before), 10, "events")
+    more = iter(range(5, 60))
+
+    def insert():
+        """An event before all others and one behind them, a rank among the others, and a run."""
+        n = next(more)
+        lines(daemon, [rank(n, 1), rank(100 + n, 50), {"event": "job-start", "job": f"g{n}"}])
+
+    for name, key, old in (("/g/events", "id", before), ("/g/timeline", "id", before), ("/g/ranks", "rank", range(20, 40, 2)), ("", "job", ["g"])):
+        seen = [x[key] for x in by_pages(daemon, "/v1/jobs" + name, 3, insert)]
+        t.same(len(seen), len(set(seen)), f"{name}: something twice in {seen}")
+        t.same([x for x in seen if x in set(old)], list(old), f"{name}: what was there")
+    daemon.stop()
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_addresses)
+    trial.main(__doc__, test_addresses, test_filters, test_pages, test_pages_of_what_grows)

@@ -230,6 +230,8 @@ def test_catalog_list_and_search(t):
     t.same(found[0]["id"], "cuda-oom", "what a line says finds it")
     t.same(t.json("catalog", "search", "cuda-oom", "--json")["items"][0]["id"], "cuda-oom", "its id finds it")
     t.check(b"nothing" in t.run("catalog", "search", "zzzzzz").stdout, "nothing found")
+    said = t.run("catalog", "list", "--category", "zzz", status=(64,)).stderr.decode()
+    t.check(all(x["category"] in said for x in whole), f"a wrong category lists them: {said}")
     for words in (["catalog"], ["catalog", "search"], ["catalog", "list", "x"], ["catalog", "frobnicate"], ["catalog", "list", "--role", "x"]):
         t.run(*words, status=(64,))
 

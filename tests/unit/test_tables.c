@@ -1,5 +1,6 @@
 #include "world.h"
 
+#include "core/report_cursor.h"
 #include "core/report_ranks.h"
 #include "core/report_timeline.h"
 
@@ -8,6 +9,7 @@ static const struct ff_report_style plain = {.width = 100, .now_us = FF_TIME_NON
 typedef void text_fn(
 	const struct ff_verdict *v, const struct ff_report_style *style, struct ff_buf *out);
 typedef void json_fn(const struct ff_verdict *v, size_t from, size_t limit, struct ff_buf *out);
+typedef bool find_fn(const struct ff_verdict *v, struct ff_str cursor, size_t *ret);
 
 static char *text_of(const struct ff_verdict *v, text_fn *fn, const struct ff_report_style *style)
 {
@@ -347,6 +349,8 @@ END_TEST
 START_TEST(pages_are_the_whole)
 {
 	static json_fn *const fns[] = {ff_report_ranks_json, ff_report_timeline_json};
+	static find_fn *const finds[] = {
+		ff_report_cursor_find_rank, ff_report_cursor_find_event};
 	struct world w;
 	struct ff_verdict *v = all_differ(&w, 23);
 	for (size_t f = 0; f < N(fns); f++) {
@@ -357,16 +361,17 @@ START_TEST(pages_are_the_whole)
 			ff_json_render(nth(doc, i), &whole);
 		}
 		ff_json_destroy(doc);
-		int64_t from = 0;
-		for (unsigned page = 0; from >= 0; page++) {
+		bool more = true;
+		size_t from = 0;
+		for (unsigned page = 0; more; page++) {
 			ck_assert_uint_lt(page, 4);
-			doc = json_of(v, fns[f], (size_t)from, 7);
+			doc = json_of(v, fns[f], from, 7);
 			for (size_t i = 0; nth(doc, i); i++) {
 				ff_json_render(nth(doc, i), &pages);
 			}
 			const char *next = string_at(ff_json_root(doc), "next");
-			from = -1;
-			ck_assert(!next || ff_str_int(ff_str_z(next), &from));
+			more = next != NULL;
+			ck_assert(!next || finds[f](v, ff_str_z(next), &from));
 			ff_json_destroy(doc);
 		}
 		ck_assert_str_eq(pages.p, whole.p);
@@ -379,6 +384,78 @@ START_TEST(pages_are_the_whole)
 	ff_verdict_destroy(v);
 	world_finish(&w);
 	free_names(23);
+}
+END_TEST
+
+/* What comes in between two pages is neither shown twice nor does it push anything out. */
+START_TEST(cursors_hold_while_the_list_grows)
+{
+	struct ff_buf ranks[9] = {{0}}, events[64] = {{0}}, ids[64] = {{0}};
+	int32_t of[9];
+	struct world w;
+	struct ff_verdict *v = all_differ(&w, 9);
+	size_t n = v->timeline.nall, at = SIZE_MAX;
+	ck_assert(v->nranks == 9 && n > 0 && n < 64);
+	for (size_t i = 0; i < 9; i++) {
+		ff_report_cursor_rank(v, i, &ranks[i]);
+		of[i] = v->ranks[i].rank;
+	}
+	for (size_t i = 0; i < n; i++) {
+		ff_report_cursor_event(v, i + 1, &events[i]);
+		ff_buf_addz(&ids[i], v->timeline.all[i].id);
+		ck_assert(ff_report_cursor_find_event(v, ff_buf_str(&events[i]), &at));
+		ck_assert_uint_eq(at, i + 1);
+	}
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	free_names(9);
+	v = all_differ(&w, 23);
+	for (size_t i = 0; i < 9; i++) {
+		ck_assert(ff_report_cursor_find_rank(v, ff_buf_str(&ranks[i]), &at));
+		ck_assert_int_eq(v->ranks[at].rank, of[i]);
+		ff_buf_finish(&ranks[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		ck_assert(ff_report_cursor_find_event(v, ff_buf_str(&events[i]), &at));
+		ck_assert_str_eq(v->timeline.all[at - 1].id, ids[i].p);
+		ff_buf_finish(&events[i]);
+		ff_buf_finish(&ids[i]);
+	}
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	free_names(23);
+}
+END_TEST
+
+START_TEST(cursors_that_are_none)
+{
+	static const char *const ranks[] = {"", "-", "x", "1x", " 1", "+1", "--1", "1.0"};
+	static const char *const events[] = {"", "1", "-", "1-", "1-0", "1-000000000000000g",
+		"1-00000000000000000", "x-0000000000000000", "1 0000000000000000"};
+	struct world w;
+	struct ff_verdict *v = all_differ(&w, 3);
+	size_t at = 77;
+	for (size_t i = 0; i < N(ranks); i++) {
+		ck_assert_msg(!ff_report_cursor_find_rank(v, ff_str_z(ranks[i]), &at), "%s",
+			ranks[i]);
+	}
+	for (size_t i = 0; i < N(events); i++) {
+		ck_assert_msg(!ff_report_cursor_find_event(v, ff_str_z(events[i]), &at), "%s",
+			events[i]);
+	}
+	ck_assert_uint_eq(at, 77);
+	ck_assert(ff_report_cursor_find_rank(v, FF_STR("999999"), &at)); /* behind the end */
+	ck_assert_uint_eq(at, v->nranks);
+	ck_assert(ff_report_cursor_find_rank(v, FF_STR("-5"), &at));
+	ck_assert_uint_eq(at, v->nranks);
+	/* its event is gone: behind as many */
+	ck_assert(ff_report_cursor_find_event(v, FF_STR("2-0123456789abcdef"), &at));
+	ck_assert_uint_eq(at, 2);
+	ck_assert(ff_report_cursor_find_event(v, FF_STR("999999-0123456789abcdef"), &at));
+	ck_assert_uint_eq(at, v->timeline.nall);
+	ff_verdict_destroy(v);
+	world_finish(&w);
+	free_names(3);
 }
 END_TEST
 
@@ -495,6 +572,8 @@ int main(void)
 	tcase_add_test(tc, a_rank_behind_stands_out);
 	tcase_add_test(tc, a_screen_has_an_end);
 	tcase_add_test(tc, pages_are_the_whole);
+	tcase_add_test(tc, cursors_hold_while_the_list_grows);
+	tcase_add_test(tc, cursors_that_are_none);
 	tcase_add_test(tc, hostile_text_stays_behind_its_bar);
 	tcase_add_test(tc, what_cannot_be_ordered_says_so);
 	tcase_add_test(tc, nothing_to_show);
