@@ -107,8 +107,9 @@ static void read_problem(struct rpc_answer *a)
 	ff_json_destroy(doc);
 }
 
-static int call(CURL *c, const struct ff_addr *a, const char *path, const struct ff_buf *post,
-		bool text, struct rpc_answer *ret)
+/* method: NULL for a GET or, with a body, a POST. */
+static int call(CURL *c, const struct ff_addr *a, const char *method, const char *path,
+		const struct ff_buf *post, bool text, struct rpc_answer *ret)
 {
 	char why[CURL_ERROR_SIZE] = "";
 	struct curl_slist *headers = make_headers(post, text);
@@ -123,6 +124,9 @@ static int call(CURL *c, const struct ff_addr *a, const char *path, const struct
 	if (post) {
 		(void)curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)post->len);
 		(void)curl_easy_setopt(c, CURLOPT_POSTFIELDS, post->p ? post->p : "");
+	}
+	if (method) {
+		(void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
 	}
 	CURLcode r = curl_easy_perform(c);
 	(void)curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &ret->http);
@@ -148,7 +152,8 @@ static int call(CURL *c, const struct ff_addr *a, const char *path, const struct
 	return CLIENT_OK;
 }
 
-int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_answer *ret)
+static int ask(const char *method, const char *path, const struct ff_buf *post, bool text,
+	struct rpc_answer *ret)
 {
 	struct ff_addr a;
 	struct ff_err err = {0};
@@ -158,7 +163,7 @@ int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_a
 		return client_failf(client_status(r), NULL, "FIRSTFAULT_API: %s", err.text);
 	}
 	CURL *c = curl_easy_init();
-	int status = c ? call(c, &a, path, post, text, ret) :
+	int status = c ? call(c, &a, method, path, post, text, ret) :
 		client_fail(CLIENT_INTERNAL, "cannot start libcurl", NULL);
 	curl_easy_cleanup(c);
 	ff_addr_finish(&a);
@@ -166,6 +171,16 @@ int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_a
 		rpc_answer_finish(ret);
 	}
 	return status;
+}
+
+int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_answer *ret)
+{
+	return ask(NULL, path, post, text, ret);
+}
+
+int rpc_delete(const char *path, struct rpc_answer *ret)
+{
+	return ask("DELETE", path, NULL, false, ret);
 }
 
 int rpc_fail(const struct rpc_answer *a)

@@ -23,6 +23,8 @@ void rpc_answer_finish(struct rpc_answer *a);
  * Returns CLIENT_OK when there is an answer of whatever code, else the exit status after its
  * message (CLIENT_NO_DAEMON). */
 int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_answer *ret);
+/* A DELETE; else as rpc_ask. */
+int rpc_delete(const char *path, struct rpc_answer *ret);
 /* The same, and an answer other than 2xx is a failure too, said in a message. */
 int rpc_get(const char *path, bool text, struct rpc_answer *ret);
 /* The message for an answer that is none; returns the exit status. */

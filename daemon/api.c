@@ -97,6 +97,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	api_list_orphan(r);
 	api_logs_orphan(r);
 	api_export_orphan(r);
+	api_keep_orphan(r);
 	*(r->prev ? &r->prev->next : &api->requests) = r->next;
 	if (r->next) {
 		r->next->prev = r->prev;
@@ -381,6 +382,22 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	return 0;
 }
 
+void api_drop_run(struct api *api, const struct ff_run *dropped)
+{
+	for (struct request *r = api->requests; r; r = r->next) {
+		if (!r->pending || r->run != dropped) {
+			continue;
+		}
+		if (r->waits) {
+			ledger_forget(api->d->ledger, &r->wait);
+			r->waits = false;
+		}
+		r->run = NULL;
+		request_problem(r, 404, "job \"%s\" is forgotten", dropped->job->facts.job);
+		api_finish(r);
+	}
+}
+
 void api_close(struct api *api)
 {
 	if (!api || api->closing) {
@@ -396,6 +413,7 @@ void api_close(struct api *api)
 			api_list_orphan(r);
 			api_logs_orphan(r);
 			api_export_orphan(r);
+			api_keep_orphan(r);
 			request_problem(r, 503, "the daemon is ending");
 			api_finish(r);
 		}

@@ -15,6 +15,8 @@ void api_finish(struct request *r);
 /* A POST told something: its answer comes after the drain (end) and the commit. */
 void api_wait(struct request *r, struct ff_run *run, bool end, ff_usec wait_us);
 /* Answers what is pending and closes all; api_destroy after the loop has run out. */
+/* A run goes: who waits for it is told. */
+void api_drop_run(struct api *api, const struct ff_run *run);
 void api_close(struct api *api);
 void api_destroy(struct api *api);
 
@@ -44,6 +46,9 @@ void api_logs_orphan(struct request *r);
  * The loop only names what is wanted, and whoever reads a page waits for the disk. */
 void api_export_get(struct request *r);
 void api_export_orphan(struct request *r);
+/* DELETE of a run: answered when it is gone, or says that it is still at work. */
+void api_keep_forget(struct request *r);
+void api_keep_orphan(struct request *r);
 void api_post_start(struct request *r);
 void api_post_end(struct request *r);
 /* What a pending POST waited for has come, or will not. */

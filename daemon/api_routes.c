@@ -39,6 +39,7 @@ static const struct request_route routes[] = {
 	{REQUEST_GET, "/v1/faults/{id}", api_faults_one, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs", api_list_jobs, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs/{job}", api_jobs_one, 0, REQUEST_USER},
+	{REQUEST_DELETE, "/v1/jobs/{job}", api_keep_forget, 0, REQUEST_USER},
 	{REQUEST_POST, "/v1/jobs/{job}/end", api_post_end, FF_HTTP_BODY, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs/{job}/events", api_jobs_events, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs/{job}/export", api_export_get, 0, REQUEST_USER},

@@ -123,6 +123,8 @@ struct batch {
 	struct row_drop *drops;
 	struct batch_text *texts;
 	struct batch_mark *marks;
+	uint32_t *going; /* runs that go: no rows of them are in this or a later batch */
+	size_t ngoing, cgoing;
 	size_t nruns, cruns, ncontrols, ccontrols, nclocks, cclocks, nstreams, cstreams;
 	size_t nlanes, clanes, nevents, cevents, ndrops, cdrops, ntexts, ctexts, nmarks, cmarks;
 	size_t bytes; /* about, of rows and text: what the queue is bounded by */

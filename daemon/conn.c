@@ -506,7 +506,7 @@ static void look_for_facts(struct conn *c)
 	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
 	const struct ff_run *last = NULL;
 	for (size_t i = 0; i < n; i++) {
-		if (streams[i].run != last && streams[i].run->dirty) {
+		if (streams[i].run && streams[i].run != last && streams[i].run->dirty) {
 			ledger_changed(c->server->d->ledger, streams[i].run);
 		}
 		last = streams[i].run;
@@ -655,6 +655,23 @@ bool conn_tick(struct conn *c, ff_usec now)
 			c->state == CONN_OPEN && ff_intake_dialect(c->intake) == FF_DIALECT_NONE;
 	}
 	return undecided || c->state == CONN_LEAVING;
+}
+
+void conn_drop_run(struct server *server, const struct ff_run *run)
+{
+	for (struct conn *c = server ? server->conns : NULL; c; c = c->next) {
+		if (c->state == CONN_CLOSED || !c->intake) {
+			continue;
+		}
+		ff_intake_forget_run(c->intake, run);
+		if (c->error && c->state == CONN_OPEN) { /* it had no other */
+			release(c);
+			leave(c);
+		}
+	}
+	if (server) {
+		server_bury(server);
+	}
 }
 
 /* ---- life */

@@ -18,6 +18,8 @@ void conn_accept(struct server *server, int fd, bool tcp);
 void conn_hold(struct conn *c, bool hold);
 /* Rows of a stream that it speaks for were committed. */
 void conn_committed(struct conn *c);
+/* A run goes: nobody speaks for it afterwards. */
+void conn_drop_run(struct server *server, const struct ff_run *run);
 /* So many control objects of the connection of this number were committed. */
 void conn_controls(struct server *server, uint64_t id, uint64_t controls);
 /* The next turn of the loop: it may read on. Returns the next one of those that are paused. */

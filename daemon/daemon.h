@@ -1,6 +1,6 @@
 /* daemon: what the parts of firstfaultd share, and in which order they live.
  *
- *	config  catalogue  runs  ledger  store  api  server  tail
+ *	config  catalogue  runs  ledger  store  api  server  tail  retain
  *
  * They are made in this order and undone in reverse.
  *
@@ -35,6 +35,11 @@
 	X(tail_waiting, "files that had to wait because 4,096 are followed already") \
 	X(tail_failed, "files and folders that could not be read") \
 	X(tail_changed, "tailed files that shrank, were rewritten or replaced") \
+	X(runs_aged, "runs deleted because nothing was heard of them for keep-age") \
+	X(runs_over, "runs deleted because more was kept than keep-size") \
+	X(runs_forgotten, "runs deleted because somebody asked for it") \
+	X(bytes_given_back, "bytes that the disk got back from deleted runs") \
+	X(tail_let_go, "files of deleted runs that were met again and not read") \
 	X(requests, "HTTP requests") \
 	X(requests_bad, "HTTP requests answered with an error") \
 	X(unknown_jobs, "posted job ends of jobs that are not known")
@@ -51,6 +56,7 @@ struct store;
 struct server;
 struct tail;
 struct api;
+struct retain;
 
 struct daemon {
 	uv_loop_t loop;
@@ -59,11 +65,13 @@ struct daemon {
 	struct ff_catalog *catalog;
 	struct ff_pages pages; /* of both; made when somebody first asks */
 	struct ff_runs runs;
+	struct ff_map let_go; /* daemon/tail.h */
 	struct ledger *ledger;
 	struct store *store;
 	struct server *server;
 	struct tail *tail;
 	struct api *api;
+	struct retain *retain;
 	uint64_t counts[DAEMON_COUNT_COUNT];
 	unsigned reading;   /* answers that a thread of libuv's pool reads for */
 	ff_usec started_us; /* wall clock */

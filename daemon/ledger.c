@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "clock.h"
 #include "conn.h"
+#include "retain.h"
 #include "shell/log.h"
 #include "store.h"
 #include "tail.h"
@@ -31,6 +32,8 @@ struct ledger {
 	size_t ndirty;
 	struct batch_mark *marks;
 	size_t nmarks, cmarks;
+	uint32_t *going; /* runs that go with the next batch */
+	size_t ngoing, cgoing;
 	struct ledger_wait *waiting;
 };
 
@@ -91,6 +94,7 @@ void ledger_destroy(struct ledger *l)
 		run->user = NULL;
 	}
 	free(l->marks);
+	free(l->going);
 	free(l);
 }
 
@@ -230,6 +234,48 @@ void ledger_mark(struct ledger *l, uint64_t conn, uint64_t controls)
 	plan(l);
 }
 
+static void unqueue_run(struct ledger *l, struct run_state *rs)
+{
+	struct run_state **p = &l->runs;
+	while (*p && *p != rs) {
+		p = &(*p)->next_dirty;
+	}
+	if (*p) {
+		*p = rs->next_dirty;
+		l->ndirty--;
+	}
+}
+
+static void unqueue_streams(struct ledger *l, const struct run_state *rs)
+{
+	for (struct stream_state **p = &l->streams; *p;) {
+		struct stream_state *ss = *p;
+		if (ss->run == rs) {
+			*p = ss->next_dirty;
+			l->ndirty -= 2;
+		} else {
+			p = &ss->next_dirty;
+		}
+	}
+}
+
+void ledger_drop_run(struct ledger *l, struct ff_run *run)
+{
+	struct run_state *rs = ledger_run(l, run);
+	unqueue_run(l, rs);
+	unqueue_streams(l, rs);
+	for (size_t i = 0; i < run->job->nstreams; i++) {
+		struct stream_state *ss = run->job->streams[i]->user;
+		l->text_bytes -= ss ? ss->text.buf.len : 0;
+		stream_state_destroy(ss);
+		run->job->streams[i]->user = NULL;
+	}
+	run_state_destroy(rs);
+	run->user = NULL;
+	*FF_ARR_ADD(l->going, l->ngoing, l->cgoing) = run->number;
+	plan(l);
+}
+
 /* ---- filling a batch */
 
 /* The run's gathered text becomes bytes of the batch for its present file. */
@@ -353,7 +399,7 @@ static void scan_streams(struct ledger *l, struct run_state *rs)
 
 static bool is_dirty(const struct ledger *l)
 {
-	return l->runs || l->streams || l->nmarks;
+	return l->runs || l->streams || l->nmarks || l->ngoing;
 }
 
 static void send_batch(struct ledger *l)
@@ -382,6 +428,11 @@ static void send_batch(struct ledger *l)
 	b->cmarks = l->cmarks;
 	l->marks = NULL;
 	l->nmarks = l->cmarks = 0;
+	b->going = l->going;
+	b->ngoing = l->ngoing;
+	b->cgoing = l->cgoing;
+	l->going = NULL;
+	l->ngoing = l->cgoing = 0;
 	l->sent_bytes += b->bytes;
 	store_submit(l->d->store, b);
 }
@@ -535,6 +586,11 @@ void ledger_on_store(void *ud)
 	struct ledger *l = ud;
 	for (struct batch *b = store_take_done(l->d->store); b; b = store_take_done(l->d->store)) {
 		take(l, b);
+	}
+	uint32_t gone;
+	uint64_t bytes;
+	while (store_take_gone(l->d->store, &gone, &bytes)) {
+		retain_on_gone(l->d->retain, gone, bytes);
 	}
 	server_acks(l->d->server);
 	say(l);

@@ -98,6 +98,10 @@ void ledger_row(struct ledger *l, struct ff_run *run);
 /* So many control objects of this connection go with the next batch. */
 void ledger_mark(struct ledger *l, uint64_t conn, uint64_t controls);
 
+/* Frees what is known of a run here; its rows are deleted with the next batch, and nothing of it
+ * that is dirty is written any more. */
+void ledger_drop_run(struct ledger *l, struct ff_run *run);
+
 /* Sends what is dirty. Returns the number of the batch that completes it. */
 uint64_t ledger_flush(struct ledger *l);
 /* The number of the batch that what is dirty now will be in, without sending it. */

@@ -3,6 +3,7 @@
 #include "api.h"
 #include "clock.h"
 #include "ledger.h"
+#include "retain.h"
 #include "server.h"
 #include "shell/log.h"
 #include "state.h"
@@ -62,6 +63,7 @@ static void close_handles(struct program *p)
 {
 	struct daemon *d = &p->d;
 	p->closed = true;
+	retain_close(d->retain);
 	tail_close_handle(d->tail);
 	store_close_handle(d->store);
 	ledger_close(d->ledger);
@@ -180,12 +182,16 @@ static int open_parts(struct program *p, struct ff_err *err)
 	if (r == 0) {
 		r = tail_open(d, &d->tail, err);
 	}
+	if (r == 0) {
+		r = retain_open(d, &d->retain, err);
+	}
 	return r;
 }
 
 static void destroy_parts(struct program *p)
 {
 	struct daemon *d = &p->d;
+	retain_destroy(d->retain);
 	tail_destroy(d->tail);
 	server_destroy(d->server);
 	api_destroy(d->api);
@@ -257,6 +263,7 @@ static int run(const struct config *config)
 	int busy = uv_loop_close(&d->loop);
 	destroy_parts(&p);
 	ff_runs_finish(&d->runs);
+	tail_let_go_finish(&d->let_go);
 	ff_catalog_destroy(d->catalog);
 	ff_pages_finish(&d->pages);
 	ff_library_finish(&d->own);

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/embed.h"
 #include "shell/log.h"
+#include "store_db.h"
 
 #include <sqlite3.h>
 
@@ -300,12 +301,33 @@ static int upgrade(sqlite3 *db, const char *path, ff_usec now_us, struct ff_err 
 	return r;
 }
 
-/* busy_timeout: a reader of the command line may hold the database for a moment. */
-static const char settings[] = "PRAGMA busy_timeout=5000;"
+/* auto_vacuum holds for a new store only, and has to come first. secure_delete: what is deleted is
+ * overwritten, so that a job that is forgotten is not left in free pages. */
+static const char settings[] = "PRAGMA auto_vacuum=INCREMENTAL;"
 			       "PRAGMA trusted_schema=OFF;"
+			       "PRAGMA secure_delete=ON;"
 			       "PRAGMA foreign_keys=ON;"
 			       "PRAGMA journal_mode=WAL;"
-			       "PRAGMA synchronous=FULL;";
+			       "PRAGMA synchronous=FULL;"
+			       "PRAGMA journal_size_limit=16777216;";
+
+/* A store of before it gave room back is rewritten once; if that fails it stays as it is. */
+static void rewrite(sqlite3 *db, const char *path)
+{
+	int64_t mode = 0, pages = 0;
+	if (ask(db, "PRAGMA auto_vacuum", &mode, NULL, 0) != SQLITE_OK || mode == 2 ||
+		ask(db, "PRAGMA page_count", &pages, NULL, 0) != SQLITE_OK) {
+		return;
+	}
+	ff_log_info("store", "\"%s\" (%lld pages) is rewritten once, so that it can give room back",
+		path, (long long)pages);
+	if (run(db, "VACUUM") != SQLITE_OK) {
+		ff_log_warn("store",
+			"\"%s\" can't be rewritten (%s): what is deleted in it is used again, but "
+			"its file doesn't shrink, ignoring",
+			path, sqlite3_errmsg(db));
+	}
+}
 
 int migrate_open(const char *path, ff_usec now_us, struct sqlite3 **ret, struct ff_err *err)
 {
@@ -328,6 +350,9 @@ int migrate_open(const char *path, ff_usec now_us, struct sqlite3 **ret, struct 
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
 	int rc = sqlite3_open_v2(path, &db, flags, NULL);
 	if (rc == SQLITE_OK) {
+		rc = sqlite3_busy_timeout(db, STORE_BUSY_MS);
+	}
+	if (rc == SQLITE_OK) {
 		rc = run(db, settings);
 	}
 	r = rc == SQLITE_OK ? upgrade(db, path, now_us, err) : fail(db, path, "open", err);
@@ -335,6 +360,7 @@ int migrate_open(const char *path, ff_usec now_us, struct sqlite3 **ret, struct 
 		sqlite3_close(db);
 		return r;
 	}
+	rewrite(db, path);
 	*ret = db;
 	return 0;
 }

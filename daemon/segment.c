@@ -447,3 +447,39 @@ void segment_remove(const char *state, uint32_t run, uint32_t number)
 	(void)unlink(path.p);
 	ff_buf_finish(&path);
 }
+
+/* Removes the file; its bytes, or negative errno. */
+static int64_t remove_at(int dir, const char *name)
+{
+	struct stat st;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || unlinkat(dir, name, 0) < 0) {
+		return errno == ENOENT ? 0 : -errno;
+	}
+	return st.st_size;
+}
+
+int segment_remove_some(const char *state, uint32_t run, unsigned max, uint64_t *freed)
+{
+	struct ff_buf path = {0};
+	segment_folder(state, run, &path);
+	DIR *dir = opendir(path.p);
+	int r = dir || errno == ENOENT ? 0 : -errno;
+	unsigned n = 0;
+	for (struct dirent *e = dir ? readdir(dir) : NULL; e && n < max && r == 0;
+		e = readdir(dir)) {
+		if (number_of(e->d_name)) {
+			int64_t bytes = remove_at(dirfd(dir), e->d_name);
+			r = bytes < 0 ? (int)bytes : 0;
+			*freed += bytes > 0 ? (uint64_t)bytes : 0;
+			n++;
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+	if (r == 0 && n < max) {
+		(void)rmdir(path.p);
+	}
+	ff_buf_finish(&path);
+	return r < 0 ? r : n == max;
+}

@@ -83,4 +83,7 @@ int segment_cut(const char *state, uint32_t run, struct segment_range range, str
  * kept between calls for one file (-1: opened here). Returns 0 or negative errno. */
 int segment_write(
 	const char *state, uint32_t run, struct segment_place place, struct ff_str bytes, int *fd);
+/* Removes some of a run's files, and its folder behind the last one; adds their bytes to *freed.
+ * Returns 1: there may be more; 0: there are none; or negative errno. */
+int segment_remove_some(const char *state, uint32_t run, unsigned max, uint64_t *freed);
 void segment_remove(const char *state, uint32_t run, uint32_t number);

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "conn.h"
 #include "ledger.h"
+#include "retain.h"
 #include "store.h"
 #include "tail.h"
 
@@ -135,6 +136,7 @@ void status_render(struct daemon *d, struct ff_buf *out)
 	put_listeners(d, &w);
 	put_runs(d, &w);
 	put_store(d, &w);
+	retain_describe(d, &w);
 	ff_jw_key(&w, "tail");
 	tail_describe(d->tail, &w);
 	put_counters(d, &w);

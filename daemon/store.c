@@ -1,10 +1,11 @@
 #include "store.h"
-#include "store_db.h"
+#include "store_keep.h"
 
 #include "base/limits.h"
 #include "clock.h"
 #include "migrate.h"
 #include "pack.h"
+#include "shell/log.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -14,6 +15,7 @@
 
 #define RETRY_NS 1000000000ull       /* between two tries */
 #define FATAL_AFTER (30 * FF_SECOND) /* unless the disk is full */
+#define LATER_US FF_SECOND           /* before a step that could not be done is tried again */
 #define OPEN_FILES 32                /* segment files that stay open */
 
 /* Values in the order of the columns; E: take the new one. */
@@ -52,6 +54,9 @@
 	X(EVENT, \
 	  "INSERT OR REPLACE INTO event VALUES(" FIVE FIVE FIVE FIVE FIVE FIVE "?,?)") \
 	X(DROP, "DELETE FROM event WHERE run=? AND stream=? AND offset=? AND n=?") \
+	X(GOING, "INSERT OR IGNORE INTO going VALUES(?)") \
+	X(GOING_NAME, "UPDATE run SET job='', run=CAST(number AS TEXT) WHERE number=?") \
+	X(LAST_RUN, "UPDATE last_run SET number=max(number, ?)") \
 	X(BEGIN, "BEGIN IMMEDIATE") \
 	X(COMMIT, "COMMIT") \
 	X(ROLLBACK, "ROLLBACK")
@@ -77,11 +82,18 @@ struct open_file {
 	uint64_t used;
 };
 
+struct store_gone {
+	uint32_t run;
+	uint64_t bytes;
+};
+
 struct store {
 	struct store_db base; /* first: what store_load.c knows too */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct open_file files[OPEN_FILES];
 	uint64_t uses;
+	struct store_keep keep;
+	bool said_later;
 
 	uv_async_t async;
 	store_fn *changed;
@@ -93,6 +105,8 @@ struct store {
 	uv_cond_t wake;
 	struct batch *queue, **queue_end;
 	struct batch *done, **done_end;
+	struct store_gone *gone; /* runs that are gone, not taken yet */
+	size_t ngone, cgone;
 	struct store_status status;
 	bool stop, ended;
 };
@@ -387,6 +401,23 @@ static int write_drop(struct store *s, const struct row_drop *r)
 	return step(&b);
 }
 
+static int write_number(struct store *s, enum statement id, uint32_t number)
+{
+	struct binder b = bind_first(s, id);
+	put(&b, number);
+	return step(&b);
+}
+
+/* From now on the run is gone: its name is free, and the rest of it is deleted bit by bit. */
+static int write_going(struct store *s, const uint32_t *run)
+{
+	int rc = write_number(s, STATEMENT_GOING, *run);
+	if (rc == SQLITE_OK) {
+		rc = write_number(s, STATEMENT_GOING_NAME, *run);
+	}
+	return rc == SQLITE_OK ? write_number(s, STATEMENT_LAST_RUN, *run) : rc;
+}
+
 /* Parents before children. */
 static int write_rows(struct store *s, const struct batch *b)
 {
@@ -395,6 +426,7 @@ static int write_rows(struct store *s, const struct batch *b)
 	for (size_t i = 0; i < b->n##what && rc == SQLITE_OK; i++) { \
 		rc = fn(s, &b->what[i]); \
 	}
+	EACH(going, write_going)
 	EACH(runs, write_run)
 	EACH(controls, write_control)
 	EACH(clocks, write_clock)
@@ -466,8 +498,22 @@ static int write_text(struct store *s, const struct batch *b)
 	return r;
 }
 
+static void close_files(struct store *s, uint32_t run)
+{
+	for (struct open_file *f = s->files; f < s->files + OPEN_FILES; f++) {
+		if (f->fd >= 0 && f->run == run) {
+			file_close(f);
+		}
+	}
+}
+
+/* What a committed batch lets go. */
 static void remove_dropped(struct store *s, const struct batch *b)
 {
+	for (size_t i = 0; i < b->ngoing; i++) {
+		close_files(s, b->going[i]);
+		store_keep_add(&s->keep, b->going[i]);
+	}
 	for (size_t i = 0; i < b->ntexts; i++) {
 		if (b->texts[i].remove) {
 			segment_remove(s->base.state, b->texts[i].run, b->texts[i].remove);
@@ -495,6 +541,10 @@ static void say_errno(struct failure *f, const char *what, int e)
 
 static bool commit(struct store *s, const struct batch *b, struct failure *ret)
 {
+	if (store_keep_log_is_full(&s->keep, ret->text, sizeof ret->text)) {
+		ret->full = true; /* for as long as it lasts */
+		return false;
+	}
 	int r = write_text(s, b);
 	if (r < 0) {
 		say_errno(ret, "cannot write a segment file", -r);
@@ -564,19 +614,67 @@ static bool commit_for_sure(struct store *s, const struct batch *b)
 	}
 }
 
-static struct batch *next_batch(struct store *s)
+static void measure(struct store *s)
+{
+	uint64_t bytes, free_bytes;
+	store_keep_measure(&s->keep, &bytes, &free_bytes);
+	uv_mutex_lock(&s->lock);
+	s->status.file_bytes = bytes;
+	s->status.free_bytes = free_bytes;
+	s->status.log_bytes = s->keep.log_bytes;
+	uv_mutex_unlock(&s->lock);
+}
+
+/* The next one; NULL if there is none now: the store is to stop, or has something else to do. */
+static struct batch *next_batch(struct store *s, ff_usec *later_us, bool *ret_stop)
 {
 	uv_mutex_lock(&s->lock);
 	while (!s->queue && !s->stop) {
-		uv_cond_wait(&s->wake, &s->lock);
+		ff_usec now = s->keep.ngoing ? clock_mono() : 0;
+		if (s->keep.ngoing && now >= *later_us) {
+			break;
+		}
+		if (s->keep.ngoing) {
+			(void)uv_cond_timedwait(
+				&s->wake, &s->lock, (uint64_t)(*later_us - now) * 1000);
+		} else {
+			uv_cond_wait(&s->wake, &s->lock);
+		}
 	}
 	struct batch *b = s->queue;
+	*ret_stop = s->stop;
 	uv_mutex_unlock(&s->lock);
 	return b;
 }
 
+/* One step of what is done between batches. */
+static void keep_some(struct store *s, ff_usec *later_us)
+{
+	struct store_gone gone;
+	char why[160];
+	enum store_keep_result r =
+		store_keep_step(&s->keep, &gone.run, &gone.bytes, why, sizeof why);
+	if (r == STORE_KEEP_LATER) {
+		*later_us = clock_mono() + LATER_US;
+		if (!s->said_later) {
+			ff_log_warn("store", "run %u can't be taken out now: %s, retrying",
+				s->keep.going[0], why);
+		}
+	}
+	s->said_later = r == STORE_KEEP_LATER;
+	uv_mutex_lock(&s->lock);
+	s->status.later += r == STORE_KEEP_LATER;
+	if (r == STORE_KEEP_GONE) {
+		*FF_ARR_ADD(s->gone, s->ngone, s->cgone) = gone;
+		uv_async_send(&s->async);
+	}
+	uv_mutex_unlock(&s->lock);
+	measure(s);
+}
+
 static void hand_back(struct store *s, struct batch *b)
 {
+	measure(s);
 	uv_mutex_lock(&s->lock);
 	s->queue = b->next;
 	if (!s->queue) {
@@ -598,8 +696,18 @@ static void hand_back(struct store *s, struct batch *b)
 static void work(void *ud)
 {
 	struct store *s = ud;
-	for (struct batch *b = next_batch(s); b && commit_for_sure(s, b); b = next_batch(s)) {
-		hand_back(s, b);
+	ff_usec later_us = 0; /* when a step that could not be done is tried again */
+	for (bool stop = false;;) {
+		struct batch *b = next_batch(s, &later_us, &stop);
+		if ((!b && stop) || (b && !commit_for_sure(s, b))) {
+			break;
+		}
+		if (b) {
+			hand_back(s, b);
+		}
+		if (s->keep.ngoing && !stop && clock_mono() >= later_us) {
+			keep_some(s, &later_us);
+		}
 	}
 	uv_mutex_lock(&s->lock);
 	s->ended = true;
@@ -656,6 +764,20 @@ struct batch *store_take_done(struct store *s)
 	}
 	uv_mutex_unlock(&s->lock);
 	return b;
+}
+
+bool store_take_gone(struct store *s, uint32_t *ret_run, uint64_t *ret_bytes)
+{
+	uv_mutex_lock(&s->lock);
+	bool any = s->ngone > 0;
+	if (any) {
+		*ret_run = s->gone[0].run;
+		*ret_bytes = s->gone[0].bytes;
+		s->ngone--;
+		memmove(s->gone, s->gone + 1, s->ngone * sizeof *s->gone);
+	}
+	uv_mutex_unlock(&s->lock);
+	return any;
 }
 
 void store_status(struct store *s, struct store_status *ret)
@@ -723,7 +845,16 @@ int store_open(const char *state, struct store **ret, struct ff_err *err)
 	int r = migrate_open(path.p, clock_wall(), &s->base.db, err);
 	ff_buf_finish(&path);
 	if (r == 0) {
+		r = store_keep_init(&s->keep, &s->base, err);
+	}
+	if (r == 0) {
+		r = store_keep_resume(&s->keep, err);
+	}
+	if (r == 0) {
 		r = prepare(s, err);
+	}
+	if (r == 0) {
+		measure(s);
 	}
 	if (r < 0) {
 		store_destroy(s);
@@ -756,6 +887,8 @@ void store_destroy(struct store *s)
 	}
 	destroy_all(s->queue);
 	destroy_all(s->done);
+	store_keep_finish(&s->keep);
+	free(s->gone);
 	uv_cond_destroy(&s->wake);
 	uv_mutex_destroy(&s->lock);
 	free(s->base.state);

@@ -29,6 +29,9 @@ struct store_status {
 	uint64_t failures; /* commits that failed since the start, each once */
 	uint64_t retries;  /* tries that failed */
 	uint64_t commits, rows;
+	uint64_t file_bytes, free_bytes; /* of the database; free: inside the file, used again */
+	uint64_t log_bytes;              /* of its write-ahead log */
+	uint64_t later;                  /* times that it had to wait for a second */
 	size_t queued, queued_bytes; /* batches not committed yet */
 };
 
@@ -37,14 +40,17 @@ int store_open(const char *state, struct store **ret, struct ff_err *err);
 /* Restores all runs, before the thread runs. What was connected counts as vanished; text that lies
  * behind `resume` is fed again out of the segments. FF_EDB with err if the database is damaged. */
 int store_load(struct store *s, struct ledger *l, struct ff_runs *runs, struct ff_err *err);
-/* Starts the thread. changed is called in the loop whenever batches came back or the state of a
- * failing commit changed. */
+/* Starts the thread. changed is called in the loop whenever batches came back, a run is gone, or
+ * the state of a failing commit changed. */
 typedef void store_fn(void *ud);
 int store_start(struct store *s, uv_loop_t *loop, store_fn *changed, void *ud, struct ff_err *err);
 
 void store_submit(struct store *s, struct batch *b); /* given */
 /* A committed batch, in order (the caller's), or NULL. */
 struct batch *store_take_done(struct store *s);
+/* A run that is gone with all it had, in the order in which they went; false: none. bytes: what the
+ * disk got back. */
+bool store_take_gone(struct store *s, uint32_t *ret_run, uint64_t *ret_bytes);
 void store_status(struct store *s, struct store_status *ret);
 
 /* Asks the thread to end: after what is queued, or at once if commits fail. */

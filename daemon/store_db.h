@@ -1,5 +1,7 @@
-/* store_db: what store.c and store_load.c share of an open store. Nobody else includes it. */
+/* store_db: what store*.c share of an open store. Nobody else includes it. */
 #pragma once
+
+#define STORE_BUSY_MS 5000 /* a look from outside may hold the database for a moment */
 
 struct sqlite3;
 

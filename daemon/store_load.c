@@ -140,6 +140,24 @@ static int load_run(struct loader *l, sqlite3_stmt *s)
 	return 0;
 }
 
+static int load_last_run(struct loader *l, sqlite3_stmt *s)
+{
+	int64_t number = sqlite3_column_int64(s, 0);
+	if (number > (int64_t)l->runs->last_number && number <= UINT32_MAX) {
+		l->runs->last_number = (uint32_t)number;
+	}
+	return 0;
+}
+
+static int load_let_go(struct loader *l, sqlite3_stmt *s)
+{
+	struct reader r = {s, 0};
+	uint64_t inode = (uint64_t)take(&r);
+	uint32_t head_length = (uint32_t)take(&r);
+	tail_let_go(&ledger_daemon(l->ledger)->let_go, inode, head_length, (uint64_t)take(&r));
+	return 0;
+}
+
 static void mark_contradicted(struct ff_facts *f, const char *id, const char *key)
 {
 	const struct ff_control *c = ff_facts_control(f, id);
@@ -416,6 +434,8 @@ static const struct {
 	row_fn *fn;
 } queries[] = {
 	{"SELECT * FROM run ORDER BY number", load_run},
+	{"SELECT number FROM last_run", load_last_run},
+	{"SELECT inode, head_length, head_hash FROM let_go", load_let_go},
 	{"SELECT * FROM control ORDER BY run, id, key", load_control},
 	{"SELECT * FROM clock ORDER BY run, node, n", load_clock},
 	{"SELECT run, number, life, node, name, source, kind, kind_declared, fd, rank, local_rank, "

@@ -13,10 +13,6 @@
 #define TURN_BYTES (1u << 20) /* taken from one thread before the loop sees to others */
 #define LOOKS_MAX 4u          /* looks for one run: each may find files that have to be read */
 
-struct inode_key {
-	uint64_t device, inode;
-};
-
 static void know_file(struct tail *t, struct tail_file *f)
 {
 	struct inode_key key = {f->device, f->inode};
@@ -204,7 +200,11 @@ static void begin(struct thread *th, struct tail_file *f, const struct files_not
 static void on_found(struct tail *t, struct thread *th, const struct files_notice *n)
 {
 	struct tail_file *f = find_known(t, n);
-	f = f ? f : open_new(t, n);
+	if (!f && tail_is_let_go(t, n)) {
+		t->d->counts[DAEMON_COUNT_tail_let_go]++;
+	} else {
+		f = f ? f : open_new(t, n);
+	}
 	if (!f) {
 		files_let_go(th->files, n->file);
 		return;

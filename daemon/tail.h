@@ -43,6 +43,12 @@ void tail_look(struct tail *t, struct ff_run *run);
 /* Is a look at this run's behalf still going on? Threads that hang and have no file of it don't
  * count. */
 bool tail_is_looking(const struct tail *t, const struct ff_run *run);
+/* Files of runs that went, by what the store knows of them: they are not read again while they are
+ * the same. At most FF_LET_GO_MAX; a further one is read. */
+void tail_let_go(struct ff_map *let_go, uint64_t inode, uint32_t head_length, uint64_t head_hash);
+void tail_let_go_finish(struct ff_map *let_go);
+/* A run goes: its files are let go. */
+void tail_drop_run(struct tail *t, const struct ff_run *run);
 /* A run changed: at its end its files are looked at once more. */
 void tail_on_changed(struct tail *t, struct ff_run *run);
 

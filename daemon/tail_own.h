@@ -45,6 +45,10 @@ struct thread {
 	struct files_status seen; /* as it was counted last */
 };
 
+struct inode_key {
+	uint64_t device, inode;
+};
+
 struct look {
 	struct look *next;
 	uint64_t number;
@@ -76,6 +80,8 @@ struct tail {
 	uint64_t last_look;
 };
 
+/* tail_drop.c: is it a file of a run that went? */
+bool tail_is_let_go(const struct tail *t, const struct files_notice *n);
 /* tail_feed.c: bytes of a file become a stream's, with their times, masked. */
 void tail_feed_data(struct tail *t, struct thread *th, const struct files_notice *n);
 /* Nothing more may come: the word that waits is fed as it is. */

@@ -48,5 +48,10 @@
 #define FF_BATCH_MS 10u                      /* else it is due after this */
 #define FF_SEGMENT_BYTES (16u * 1024u * 1024u)
 #define FF_SEGMENTS_MAX 64u                  /* segments of a run; the oldest is dropped, counted */
+#define FF_LOG_BYTES (64u * 1024u * 1024u)   /* of the store's WAL; then nothing is read until who
+						reads the database lets it begin anew */
+#define FF_LET_GO_MAX \
+	262144u /* files of runs that went, that are not read again; the
+						oldest is forgotten */
 #define FF_CONNS_MAX 4096u                   /* connections; a further one is told busy */
 #define FF_TAIL_FILES 4096u                  /* tailed files; a further one is counted */

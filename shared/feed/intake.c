@@ -680,6 +680,27 @@ void ff_intake_forget(struct ff_intake *in, const struct ff_stream *s)
 	}
 }
 
+void ff_intake_forget_run(struct ff_intake *in, const struct ff_run *run)
+{
+	for (size_t i = 0; i < in->nstreams; i++) {
+		if (in->streams[i].run == run) {
+			ff_buf_finish(&in->held[i].word);
+			in->streams[i].run = NULL;
+			in->streams[i].stream = NULL;
+			if (in->last == i) {
+				in->last = FF_INTAKE_NOWHERE;
+			}
+		}
+	}
+	in->last_run = in->last_run == run ? NULL : in->last_run;
+	in->named_run = in->named_run == run ? NULL : in->named_run;
+	if (in->run == run) {
+		in->run = NULL;
+		ff_intake_native_fail(in, FF_NATIVE_JOB_NAME,
+			"this run was forgotten; another hello begins it anew");
+	}
+}
+
 uint64_t ff_intake_controls(const struct ff_intake *in)
 {
 	return in->controls;

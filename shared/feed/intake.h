@@ -90,6 +90,9 @@ const char *ff_dialect_name(enum ff_dialect d);
 const struct ff_intake_stream *ff_intake_streams(const struct ff_intake *in, size_t *ret_n);
 /* Another intake took this stream over: this one must not end it any more. */
 void ff_intake_forget(struct ff_intake *in, const struct ff_stream *s);
+/* The run goes: nothing here points at it afterwards. A native connection, which has only this one,
+ * is answered with error `job-name` and closes; others open its streams anew, in another run. */
+void ff_intake_forget_run(struct ff_intake *in, const struct ff_run *run);
 /* Control objects taken so far that an ack counts (job-start, job-end, exit, sign, end). */
 uint64_t ff_intake_controls(const struct ff_intake *in);
 /* Objects that held something usable (analyze on input with none exits 65). */

@@ -292,3 +292,40 @@ struct ff_run *ff_runs_restore(struct ff_runs *r, struct ff_str job, struct ff_s
 {
 	return make(r, job, run, number);
 }
+
+/* Entries that lead to it. */
+static void drop_values(struct ff_map *m, const struct ff_run *run)
+{
+	struct ff_str key;
+	void *value;
+	struct ff_buf copy = {0};
+	for (size_t pos = 0; ff_map_next(m, &pos, &key, &value);) {
+		if (value == run) {
+			ff_buf_clear(&copy); /* the map frees its own */
+			ff_buf_adds(&copy, key);
+			(void)ff_map_del(m, ff_buf_str(&copy));
+		}
+	}
+	ff_buf_finish(&copy);
+}
+
+void ff_runs_remove(struct ff_runs *r, struct ff_run *run)
+{
+	struct ff_buf key = {0};
+	struct ff_str job = ff_str_z(run->job->facts.job);
+	size_t i = ff_runs_below(r, run->number);
+	if (ff_map_get(&r->latest, job) == run) {
+		struct ff_run *earlier = before(r, run);
+		if (earlier) {
+			(void)ff_map_put(&r->latest, job, earlier);
+		} else {
+			(void)ff_map_del(&r->latest, job);
+		}
+	}
+	(void)ff_map_del(&r->by_name, pair_key(&key, job, ff_str_z(run->job->facts.run)));
+	drop_values(&r->sources, run);
+	ff_buf_finish(&key);
+	r->nruns--;
+	memmove(r->runs + i, r->runs + i + 1, (r->nruns - i) * sizeof(struct ff_run *));
+	run_destroy(run);
+}

@@ -65,6 +65,9 @@ struct ff_run *ff_runs_find(const struct ff_runs *r, struct ff_str name, bool *r
 struct ff_run *ff_runs_number(const struct ff_runs *r, uint32_t number);
 /* How many runs have a lower number: the index where it is, or would be. */
 size_t ff_runs_below(const struct ff_runs *r, uint32_t number);
+/* Takes a run out and frees it. Its job is unknown afterwards if it was its only run, and what its
+ * sources say belongs to no run: it begins one anew. Nobody may hold a pointer into it. */
+void ff_runs_remove(struct ff_runs *r, struct ff_run *run);
 /* Restore: in ascending number. */
 struct ff_run *ff_runs_restore(struct ff_runs *r, struct ff_str job, struct ff_str run,
 			       uint32_t number);

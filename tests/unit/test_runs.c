@@ -250,6 +250,43 @@ START_TEST(test_cap)
 }
 END_TEST
 
+/* A run that is removed leaves no way to it, and its number is never given again. */
+START_TEST(test_remove)
+{
+	struct ff_run *run[4];
+	static const char *const jobs[] = {"a", "b", "a", "a"};
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+		(void)snprintf(name, sizeof name, "r%d", i);
+		struct ff_str r = ff_str_z(name);
+		ck_assert_int_eq(ff_runs_resolve(&runs, ff_str_z(jobs[i]), &r, i == 2 ? "s" : NULL,
+					 FF_RUN_START, 0, &run[i], NULL), 0);
+		ck_assert_uint_eq(run[i]->number, i + 1);
+	}
+	ff_runs_remove(&runs, run[2]);
+	ck_assert_uint_eq(runs.nruns, 3);
+	ck_assert_ptr_null(ff_runs_number(&runs, 3));
+	ck_assert_ptr_eq(ff_runs_number(&runs, 4), run[3]);
+	ck_assert_uint_eq(ff_runs_below(&runs, 4), 2);
+	ck_assert_ptr_null(ff_runs_find(&runs, FF_STR("a/r2"), NULL));
+	ck_assert_ptr_eq(ff_runs_find(&runs, FF_STR("a"), NULL), run[3]);
+	ck_assert_ptr_eq(ff_runs_find(&runs, FF_STR("a~1"), NULL), run[0]);
+	struct ff_run *next;
+	/* its source speaks for the latest run now */
+	ck_assert_int_eq(
+		ff_runs_resolve(&runs, FF_STR("a"), NULL, "s", FF_RUN_FEED, 0, &next, NULL), 0);
+	ck_assert_ptr_eq(next, run[3]);
+	ff_runs_remove(&runs, run[3]);
+	ck_assert_ptr_eq(ff_runs_find(&runs, FF_STR("a"), NULL), run[0]);
+	ff_runs_remove(&runs, run[0]);
+	ck_assert_ptr_null(ff_runs_find(&runs, FF_STR("a"), NULL));
+	ck_assert_int_eq(
+		ff_runs_resolve(&runs, FF_STR("a"), NULL, "s", FF_RUN_FEED, 0, &next, NULL), 0);
+	ck_assert_uint_eq(next->number, 5);
+	ck_assert_str_eq(next->job->facts.run, "0");
+}
+END_TEST
+
 #define LOOP(tc, fn, n) tcase_add_loop_test(tc, fn, 0, (int)(n))
 
 int main(void)
@@ -262,6 +299,7 @@ int main(void)
 	LOOP(tc, test_find, N(finds));
 	tcase_add_test(tc, test_restore);
 	tcase_add_test(tc, test_cap);
+	tcase_add_test(tc, test_remove);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
 	SRunner *sr = srunner_create(s);
