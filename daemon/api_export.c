@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "export.h"
 #include "tail.h"
+#include "tail_reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -183,13 +184,8 @@ static void read_segments(struct export *e)
 static int open_file(const struct part *p)
 {
 	struct stat st;
-	int fd = open(p->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool same = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		(uint64_t)st.st_dev == p->device && (uint64_t)st.st_ino == p->inode;
-	if (fd >= 0 && !same) {
-		close(fd);
-	}
-	return same ? fd : -1;
+	int fd = tail_reach_same(p->path, p->device, p->inode, &st);
+	return fd < 0 ? -1 : fd;
 }
 
 /* A line of a file, masked. Its stamp is in its stream's digest, if it counts. */

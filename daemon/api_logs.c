@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "lines.h"
 #include "tail.h"
+#include "tail_reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,12 +142,8 @@ static uint64_t find_begin(int fd, uint64_t from, size_t want, char *block)
 static void read_file(const struct logs *l, struct wanted *w)
 {
 	struct stat st;
-	int fd = open(w->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-		(uint64_t)st.st_dev != w->device || (uint64_t)st.st_ino != w->inode) {
-		if (fd >= 0) {
-			close(fd);
-		}
+	int fd = tail_reach_same(w->path, w->device, w->inode, &st);
+	if (fd < 0) {
 		return;
 	}
 	char *block = ff_xmalloc(BLOCK);

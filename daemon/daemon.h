@@ -31,9 +31,11 @@
 	X(taken_over, "connections closed because their stream came over another one") \
 	X(segments_dropped, "segment files dropped at the cap of a run") \
 	X(segments_damaged, "runs whose segment files were found damaged or gone") \
-	X(tail_refused, "files that match a pattern and are no regular file with one link") \
-	X(tail_waiting, "files that had to wait because 4,096 are followed already") \
+	X(tail_refused, "files that match a pattern and are no regular file with one name") \
+	X(tail_foreign, "tailed files refused because they are not of their run's owner") \
+	X(tail_waiting, "files that had to wait because as many are open as may be") \
 	X(tail_failed, "files and folders that could not be read") \
+	X(tail_holes, "holes of NUL bytes in tailed files that were skipped") \
 	X(tail_changed, "tailed files that shrank, were rewritten or replaced") \
 	X(runs_aged, "runs deleted because nothing was heard of them for keep-age") \
 	X(runs_over, "runs deleted because more was kept than keep-size") \

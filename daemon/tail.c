@@ -8,9 +8,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define TURN_BYTES (1u << 20) /* taken from one thread before the loop sees to others */
+#define SAID_MAX 64u          /* lines about files an hour */
+#define SAID_US (3600 * FF_SECOND)
 #define LOOKS_MAX 4u          /* looks for one run: each may find files that have to be read */
 
 static void know_file(struct tail *t, struct tail_file *f)
@@ -59,15 +62,31 @@ static bool has_head(const struct tail_file *f, const struct files_notice *n)
 		files_hash(ff_str_n(n->head, f->head_length)) == f->head_hash;
 }
 
-/* The file that was followed before, NULL if this is another one. */
+/* What follows this (device, inode) or did so last, NULL. */
+static struct tail_file *find_inode(const struct tail *t, const struct files_notice *n)
+{
+	struct inode_key key = {n->device, n->inode};
+	return ff_map_get(&t->by_inode, ff_str_n(&key, sizeof key));
+}
+
+static bool is_same(const struct tail_file *f, const struct files_notice *n)
+{
+	return f && !f->thread && f->inode == n->inode && n->size >= f->mark_at &&
+		(!f->head_length || has_head(f, n));
+}
+
+/* The file that was followed before, also under another name; NULL if this is another one. */
 static struct tail_file *find_known(struct tail *t, const struct files_notice *n)
 {
 	struct tail_file *f = ff_map_get(&t->by_path, ff_str_z(n->path));
-	if (!f || f->thread || n->distrust || f->inode != n->inode || n->size < f->mark_at ||
-		(f->head_length && !has_head(f, n))) {
+	if (n->distrust) {
 		return NULL;
 	}
-	return f;
+	if (is_same(f, n)) {
+		return f;
+	}
+	f = find_inode(t, n);
+	return is_same(f, n) && f->mark_length ? f : NULL;
 }
 
 static const char *job_of(const struct tail *t, const char *root,
@@ -93,8 +112,7 @@ static const char *name_of(const char *root, const struct files_notice *n)
 
 static struct tail_file *make_file(struct tail *t, const struct files_notice *n)
 {
-	struct inode_key key = {n->device, n->inode};
-	const struct tail_file *before = ff_map_get(&t->by_inode, ff_str_n(&key, sizeof key));
+	const struct tail_file *before = find_inode(t, n);
 	struct tail_file *f = ff_xcalloc(1, sizeof *f);
 	f->path = ff_xstrdup(n->path);
 	f->device = n->device;
@@ -102,6 +120,19 @@ static struct tail_file *make_file(struct tail *t, const struct files_notice *n)
 	f->generation = before ? before->generation + 1 : 0;
 	f->head_hash = files_hash(FF_STR(""));
 	return f;
+}
+
+/* A run's files are of its owner. What root's own link leads to is there because root wants it. */
+static bool may_join(struct tail *t, struct ff_run *run, const struct files_notice *n)
+{
+	const struct run_state *rs = ledger_run(t->d->ledger, run);
+	if (n->linked || rs->owner < 0 || rs->owner == n->uid) {
+		return true;
+	}
+	t->d->counts[DAEMON_COUNT_tail_foreign]++;
+	ff_log_warn("tail", "path=%s is uid %lld's, its job=%s is uid %lld's, ignoring", n->path,
+		(long long)n->uid, run->job->facts.job, (long long)rs->owner);
+	return false;
 }
 
 static struct ff_stream *open_stream(struct tail *t, const char *root, const struct files_notice *n,
@@ -137,7 +168,7 @@ static struct ff_stream *open_stream(struct tail *t, const char *root, const str
 		ff_log_warn("tail", "path=%s: %s, ignoring", n->path, err.text);
 		return NULL;
 	}
-	return ff_job_stream((*ret_run)->job, &origin);
+	return may_join(t, *ret_run, n) ? ff_job_stream((*ret_run)->job, &origin) : NULL;
 }
 
 /* A file of which nothing is known. NULL if it can't be followed. */
@@ -197,17 +228,46 @@ static void begin(struct thread *th, struct tail_file *f, const struct files_not
 	files_start(th->files, &start);
 }
 
+static void rename_file(struct tail *t, struct tail_file *f, const char *path)
+{
+	if (ff_map_get(&t->by_path, ff_str_z(f->path)) == f) {
+		(void)ff_map_del(&t->by_path, ff_str_z(f->path));
+	}
+	free(f->path);
+	f->path = ff_xstrdup(path);
+	know_file(t, f);
+}
+
+/* Its text is found under another name from now on; its stream keeps its own. */
+static void on_moved(struct tail *t, struct thread *th, const struct files_notice *n)
+{
+	struct tail_file *f = ff_map_get(&th->by_number, ff_str_n(&n->file, sizeof n->file));
+	if (f) {
+		rename_file(t, f, n->path);
+		ledger_touch(t->d->ledger, tail_file_run(f), f->stream->stream);
+	}
+}
+
 static void on_found(struct tail *t, struct thread *th, const struct files_notice *n)
 {
-	struct tail_file *f = find_known(t, n);
-	if (!f && tail_is_let_go(t, n)) {
+	struct tail_file *f = find_inode(t, n);
+	bool refused = f && f->thread && f->thread != th; /* on its way through a mount, too */
+	f = refused ? NULL : find_known(t, n);
+	if (f) {
+		refused = !may_join(t, tail_file_run(f), n);
+	} else if (!refused && tail_is_let_go(t, n)) {
 		t->d->counts[DAEMON_COUNT_tail_let_go]++;
-	} else {
-		f = f ? f : open_new(t, n);
+		refused = true;
+	} else if (!refused) {
+		f = open_new(t, n);
+		refused = !f;
 	}
-	if (!f) {
+	if (refused) {
 		files_let_go(th->files, n->file);
 		return;
+	}
+	if (strcmp(f->path, n->path) != 0) {
+		rename_file(t, f, n->path);
 	}
 	struct ff_stream *s = f->stream->stream;
 	struct ff_run *run = tail_file_run(f);
@@ -505,6 +565,22 @@ void tail_on_changed(struct tail *t, struct ff_run *run)
 
 /* ---- notices */
 
+/* Threads say a thing once; whoever makes many of them does not fill the log. */
+static void on_trouble(struct tail *t, const struct files_notice *n)
+{
+	ff_usec now = clock_mono();
+	if (!t->said || now - t->said_us > SAID_US) {
+		t->said = 0;
+		t->said_us = now;
+	}
+	if (t->said++ < SAID_MAX) {
+		ff_log_warn("tail", "path=%s %s%s%s, ignoring", n->path, n->text,
+			n->error ? ": " : "", n->error ? uv_strerror(-n->error) : "");
+	} else if (t->said == SAID_MAX + 1) {
+		ff_log_warn("tail", "more files are refused or can't be read, counting only");
+	}
+}
+
 static void take_notice(struct tail *t, struct thread *th, const struct files_notice *n)
 {
 	switch (n->kind) {
@@ -512,7 +588,9 @@ static void take_notice(struct tail *t, struct thread *th, const struct files_no
 	case FILES_MOUNT: on_mount(t, n); break;
 	case FILES_FOUND: on_found(t, th, n); break;
 	case FILES_DATA: tail_feed_data(t, th, n); break;
+	case FILES_MOVED: on_moved(t, th, n); break;
 	case FILES_GONE: on_gone(t, th, n); break;
+	case FILES_TROUBLE: on_trouble(t, n); break;
 	case FILES_LOOKED: on_looked(t, th, n); break;
 	}
 }
@@ -569,6 +647,8 @@ void tail_count(struct tail *t)
 		t->d->counts[DAEMON_COUNT_tail_refused] += now.refused - th->seen.refused;
 		t->d->counts[DAEMON_COUNT_tail_failed] += now.failed - th->seen.failed;
 		t->d->counts[DAEMON_COUNT_tail_changed] += now.changed - th->seen.changed;
+		t->d->counts[DAEMON_COUNT_tail_waiting] += now.waited - th->seen.waited;
+		t->d->counts[DAEMON_COUNT_tail_holes] += now.holes - th->seen.holes;
 		th->seen = now;
 	}
 }
@@ -593,6 +673,16 @@ void tail_describe(struct tail *t, struct ff_jw *w)
 
 /* ---- life */
 
+/* Half of the descriptors at most: connections and the store need theirs. */
+static unsigned files_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 >= FF_TAIL_FILES) {
+		return FF_TAIL_FILES;
+	}
+	return limit.rlim_cur > 32 ? (unsigned)limit.rlim_cur / 2 : 16;
+}
+
 int tail_open(struct daemon *d, struct tail **ret, struct ff_err *err)
 {
 	struct tail *t = ff_xcalloc(1, sizeof *t);
@@ -600,6 +690,7 @@ int tail_open(struct daemon *d, struct tail **ret, struct ff_err *err)
 	t->d = d;
 	know_restored(t);
 	t->shared.notify = &t->async;
+	t->shared.open_max = files_limit();
 	int r = uv_async_init(&d->loop, &t->async, on_async);
 	if (r < 0) {
 		return ff_err_set(err, r, "cannot start tail: %s", uv_strerror(r));

@@ -97,7 +97,7 @@ const char *tail_file_place(const struct tail_file *t, uint64_t *ret_device, uin
 static void keep_mark(struct tail_file *t, uint64_t offset, struct ff_str raw)
 {
 	size_t take = raw.n < FILES_MARK ? raw.n : FILES_MARK;
-	size_t old = t->mark_stored ? 0 : t->mark_length;
+	size_t old = t->mark_stored || offset != t->mark_at ? 0 : t->mark_length;
 	size_t keep = old + take > FILES_MARK ? FILES_MARK - take : old;
 	memmove(t->mark, t->mark + old - keep, keep);
 	memcpy(t->mark + keep, raw.p + raw.n - take, take);
@@ -198,8 +198,12 @@ void tail_feed_flush(struct tail *t, struct tail_file *f)
 void tail_feed_data(struct tail *t, struct thread *th, const struct files_notice *n)
 {
 	struct tail_file *f = ff_map_get(&th->by_number, ff_str_n(&n->file, sizeof n->file));
-	if (!f || n->offset != f->read) {
+	if (!f || n->offset < f->read) {
 		return;
+	}
+	if (n->offset > f->read) { /* a hole */
+		tail_feed_flush(t, f);
+		f->read = n->offset;
 	}
 	if (f->head_length < FILES_HEAD && n->offset == f->head_length &&
 		(!f->head_length || f->head[f->head_length - 1] != '\n')) {

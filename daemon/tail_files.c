@@ -384,6 +384,8 @@ void files_destroy(struct files *f)
 	free(f->files);
 	free(f->roots);
 	ff_map_finish(&f->by_inode);
+	ff_map_finish(&f->told);
+	free(f->failed);
 	free(f->chunk);
 	uv_cond_destroy(&f->wake);
 	uv_mutex_destroy(&f->lock);

@@ -10,9 +10,11 @@
  *	        LOOKED
  *
  * Files are opened below their root only, each folder on the way by its own descriptor and without
- * following links: O_NOFOLLOW|O_NONBLOCK|O_NOCTTY, regular, one link. A file that shrank, whose
- * first line or whose last bytes read have changed, is GONE and FOUND again. A file that is quiet
- * is closed; the walk sees when it grows.
+ * following links but root's own (tail_reach.h); they are regular and have one name. A file that
+ * shrank, whose first line or whose last bytes read have changed, is GONE and FOUND again; so is
+ * one whose owner changed. A file that is quiet is closed; the walk sees when it grows. One whose
+ * name has gone is read while it grows. A hole (NUL bytes at the beginning, which a writer without
+ * O_APPEND leaves after copytruncate) is skipped: DATA goes on behind it.
  *
  * Bounded: FILES_AHEAD bytes of notices that the loop has not taken; then the thread waits.
  */
@@ -32,10 +34,13 @@
 enum files_notice_kind {
 	FILES_DEVICE, /* pattern, path, device: what was probed is there, and no root any more */
 	FILES_MOUNT,  /* pattern, path */
-	FILES_FOUND,  /* file, pattern, path, device, inode, uid, size, head; first, distrust */
-	FILES_DATA,   /* file, offset, bytes, read_us */
-	FILES_GONE,   /* file */
-	FILES_LOOKED, /* look */
+	FILES_FOUND,   /* file, pattern, path, device, inode, uid, size, head; linked, first,
+			* distrust */
+	FILES_DATA,    /* file, offset, bytes, read_us */
+	FILES_MOVED,   /* file, path */
+	FILES_GONE,    /* file */
+	FILES_TROUBLE, /* path, error, text: counted, and said once while it lasts */
+	FILES_LOOKED,  /* look */
 };
 
 struct files_notice {
@@ -46,6 +51,9 @@ struct files_notice {
 	char *path;
 	uint64_t device, inode, size, offset;
 	int64_t uid;
+	bool linked; /* root's own link led to it */
+	int error;   /* errno, 0 */
+	const char *text;
 	char head[FILES_HEAD];
 	unsigned head_length;
 	bool first;      /* it was there when its root was walked first */
@@ -65,8 +73,8 @@ struct files_start {
 
 struct files_status {
 	uint64_t files, open;
-	uint64_t waiting;                  /* beyond FF_TAIL_FILES */
-	uint64_t refused, failed, changed; /* as in DAEMON_COUNTS */
+	uint64_t waiting;                                 /* beyond the limit, now */
+	uint64_t refused, failed, changed, waited, holes; /* as in DAEMON_COUNTS */
 	bool hung; /* it has not come back from a file system call for 5 s */
 };
 
@@ -87,6 +95,7 @@ void files_pattern_leave(struct files_pattern *p);
 /* What all threads share. */
 struct files_shared {
 	atomic_uint open;   /* files that are open */
+	unsigned open_max;
 	uv_async_t *notify; /* wakes the loop */
 };
 

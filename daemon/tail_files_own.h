@@ -28,9 +28,13 @@ struct file {
 	struct root *root;
 	char *path;
 	uint64_t device, inode;
+	uid_t uid;
+	bool linked;  /* root's own link leads to it */
 	int fd;       /* -1: closed because it is quiet */
 	bool started; /* the loop has said where to begin */
 	bool let_go;
+	bool stale;   /* it was let go, and its owner has changed */
+	bool deleted; /* it has no name any more, as far as its file system says */
 	bool seen;                   /* by the present walk */
 	uint64_t pos;                /* next byte to read */
 	struct timespec changed;     /* its mtime when it was looked at last */
@@ -39,6 +43,14 @@ struct file {
 	unsigned head_length;
 	char mark[FILES_MARK]; /* bytes before pos */
 	unsigned mark_length;
+};
+
+/* A name in a folder that is open, while that is walked. */
+struct entry {
+	struct root *root;
+	int dir;
+	const char *name, *path;
+	bool linked; /* it is root's own symbolic link */
 };
 
 enum order_kind {
@@ -71,8 +83,12 @@ struct files {
 	uint64_t last_number;
 	unsigned interval_ms;
 	ff_usec walk_due_us;
-	bool walk_failed;
+	uint64_t walk_number;
+	struct ff_map told; /* path of what is wrong -> number of the walk that saw it last */
+	char **failed;      /* folders that the present walk could not read */
+	size_t nfailed, cfailed;
 	uint64_t waiting; /* files that the present walk could not open */
+	size_t left;      /* files that are read though their name has gone */
 	char *chunk;
 
 	uv_mutex_t lock; /* guards what follows */
@@ -101,7 +117,7 @@ ssize_t tail_read_at(int fd, void *p, size_t n, uint64_t at);
 /* Fills in its first line, or as much of it as there is. */
 void tail_read_head(struct file *file);
 void tail_read_close(struct files *f, struct file *file);
-/* Tells the loop of a file that it can follow. */
+/* Tells the loop of a file that can be followed. */
 void tail_read_found(
 	struct files *f, const struct file *file, const struct stat *st, bool distrust);
 /* The same inode holds another text now: for the loop it is another file. */
@@ -116,5 +132,3 @@ bool tail_read_poll_all(struct files *f);
 void tail_walk_drop_root(struct files *f, size_t index);
 /* Finds what there is now. False when the thread is to end. */
 bool tail_walk_all(struct files *f);
-/* Out of the tables; the loop is told. */
-void tail_walk_forget(struct files *f, size_t index);

@@ -76,6 +76,8 @@ struct tail {
 	size_t ndevices, cdevices;
 	struct ff_map by_path;  /* path -> its latest tail_file */
 	struct ff_map by_inode; /* device, inode as bytes -> the latest tail_file of it */
+	unsigned said; /* since said_us, monotonic */
+	ff_usec said_us;
 	struct look *looks;
 	uint64_t last_look;
 };

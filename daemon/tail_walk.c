@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "clock.h"
+#include "tail_reach.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,9 +12,82 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WALK_SHARE 10     /* a walk rests ten times as long as it took */
-#define GONE_US FF_SECOND /* its name has gone: what is still written is read so long */
-#define DEPTH_MAX 32u     /* folders below a root */
+#define WALK_SHARE 10 /* a walk rests ten times as long as it took */
+#define DEPTH_MAX 32u /* folders below a root */
+#define TOLD_MAX 4096u
+#define FAILED_MAX 256u /* folders; with more of them nothing is taken for gone */
+/* Its name has gone: it is read until it has not grown for so long. Who renamed a log may tell its
+ * writer later; who deleted one waits for its space. */
+#define RENAMED_US (60 * FF_SECOND)
+#define DELETED_US (2 * FF_SECOND)
+
+/* ---- what is wrong */
+
+/* Counted and said once for a path, until a walk finds it well. */
+static void tell(struct files *f, const char *path, uint64_t *count, int error, const char *text)
+{
+	void *walk = (void *)(uintptr_t)f->walk_number;
+	struct ff_str key = ff_str_z(path);
+	bool known = ff_map_get(&f->told, key);
+	if (!known && f->told.len >= TOLD_MAX) {
+		return;
+	}
+	(void)ff_map_put(&f->told, key, walk);
+	if (known) {
+		return;
+	}
+	files_count(f, count);
+	struct files_notice *n = files_notice(FILES_TROUBLE, 0);
+	n->path = ff_xstrdup(path);
+	n->error = error;
+	n->text = text;
+	files_post(f, n);
+}
+
+static void tell_failed(struct files *f, const char *path, int error)
+{
+	tell(f, path, &f->status.failed, error, "can't be read");
+}
+
+static void tell_refused(struct files *f, const char *path, const char *text)
+{
+	tell(f, path, &f->status.refused, 0, text);
+}
+
+/* What this walk did not find wrong is well, or gone. */
+static void forget_told(struct files *f)
+{
+	size_t pos = 0;
+	struct ff_str key;
+	void *walk;
+	while (ff_map_next(&f->told, &pos, &key, &walk)) {
+		if ((uint64_t)(uintptr_t)walk != f->walk_number) {
+			(void)ff_map_del(&f->told, key);
+		}
+	}
+}
+
+/* A folder that could not be read hides its files: they are not gone. */
+static void note_failed(struct files *f, const char *path, int error)
+{
+	tell_failed(f, path, error);
+	if (f->nfailed < FAILED_MAX) {
+		*FF_ARR_ADD(f->failed, f->nfailed, f->cfailed) = ff_xstrdup(path);
+	}
+}
+
+static bool is_hidden(const struct files *f, const char *path)
+{
+	for (size_t i = 0; i < f->nfailed; i++) {
+		size_t n = strlen(f->failed[i]);
+		if (!strncmp(path, f->failed[i], n) && (path[n] == '/' || n == 1)) {
+			return true;
+		}
+	}
+	return f->nfailed == FAILED_MAX;
+}
+
+/* ---- files */
 
 struct inode_key {
 	uint64_t device, inode;
@@ -25,18 +99,8 @@ static struct file *find_file(struct files *f, uint64_t device, uint64_t inode)
 	return ff_map_get(&f->by_inode, ff_str_n(&key, sizeof key));
 }
 
-static void post_root(struct files *f, enum files_notice_kind kind, const struct root *root,
-	const char *path, uint64_t device)
-{
-	struct files_notice *n = files_notice(kind, 0);
-	n->pattern = root->pattern->number;
-	n->path = ff_xstrdup(path);
-	n->device = device;
-	files_post(f, n);
-}
-
 /* Out of the tables; the loop is told. */
-void tail_walk_forget(struct files *f, size_t index)
+static void forget_file(struct files *f, size_t index)
 {
 	struct file *file = f->files[index];
 	struct inode_key key = {file->device, file->inode};
@@ -52,26 +116,9 @@ void tail_walk_forget(struct files *f, size_t index)
 	free(file);
 }
 
-void tail_walk_drop_root(struct files *f, size_t index)
-{
-	struct root *root = f->roots[index];
-	for (size_t i = 0; i < f->nfiles;) {
-		if (f->files[i]->root == root) {
-			tail_walk_forget(f, i);
-		} else {
-			i++;
-		}
-	}
-	f->roots[index] = f->roots[--f->nroots];
-	files_pattern_leave(root->pattern);
-	ff_map_finish(&root->mounts);
-	free(root->path);
-	free(root);
-}
-
 static bool is_room(struct files *f)
 {
-	if (atomic_fetch_add(&f->shared->open, 1) < FF_TAIL_FILES) {
+	if (atomic_fetch_add(&f->shared->open, 1) < f->shared->open_max) {
 		return true;
 	}
 	atomic_fetch_sub(&f->shared->open, 1);
@@ -79,46 +126,54 @@ static bool is_room(struct files *f)
 	return false;
 }
 
-/* Opens a regular file with one name; -1 if it is none or can't be opened. */
-static int open_regular(struct files *f, int dir, const char *name, struct stat *ret)
+/* What a name stands for, for reading; -1 if it is no file to follow. */
+static int open_entry(struct files *f, const struct entry *e, struct stat *ret)
 {
-	if (!is_room(f)) {
-		return -1;
-	}
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool good = fd >= 0 && fstat(fd, ret) == 0;
-	if (!good) {
-		if (fd >= 0 || (errno != ENOENT && errno != ELOOP)) {
-			files_count(f, &f->status.failed);
+	int place = e->linked ? tail_reach_through(e->dir, e->name, ret)
+			      : tail_reach_name(e->dir, e->name, ret);
+	int fd = -1;
+	if (place == -EPERM || place == -ELOOP) {
+		tell_refused(f, e->path, "leads through a symbolic link that is not root's");
+	} else if (place < 0) {
+		if (place != -ENOENT) {
+			tell_failed(f, e->path, -place);
 		}
-	} else if (!S_ISREG(ret->st_mode) || ret->st_nlink != 1) {
-		files_count(f, &f->status.refused);
-		good = false;
-	}
-	if (!good) {
-		if (fd >= 0) {
-			close(fd);
+	} else if (!S_ISREG(ret->st_mode)) {
+		/* not opened even for a look: to open a pipe lets its writer in, to close it again
+		 * kills that one; a device may do anything */
+		tell_refused(f, e->path, "is no regular file");
+	} else if (ret->st_nlink != 1) {
+		tell_refused(f, e->path, "has another name too");
+	} else if (!is_room(f)) {
+		tell(f, e->path, &f->status.waited, 0, "waits until others are quiet");
+	} else {
+		fd = tail_reach_read(place);
+		if (fd < 0) {
+			tell_failed(f, e->path, -fd);
+			atomic_fetch_sub(&f->shared->open, 1);
 		}
-		atomic_fetch_sub(&f->shared->open, 1);
-		return -1;
 	}
-	return fd;
+	if (place >= 0) {
+		close(place);
+	}
+	return fd < 0 ? -1 : fd;
 }
 
-static void add_file(
-	struct files *f, struct root *root, int dir, const char *name, const char *path)
+static void add_file(struct files *f, const struct entry *e)
 {
 	struct stat st;
-	int fd = open_regular(f, dir, name, &st);
+	int fd = open_entry(f, e, &st);
 	if (fd < 0) {
 		return;
 	}
 	struct file *file = ff_xcalloc(1, sizeof *file);
 	file->number = ++f->last_number;
-	file->root = root;
-	file->path = ff_xstrdup(path);
+	file->root = e->root;
+	file->path = ff_xstrdup(e->path);
 	file->device = st.st_dev;
 	file->inode = st.st_ino;
+	file->uid = st.st_uid;
+	file->linked = e->linked;
 	file->fd = fd;
 	file->seen = true;
 	file->grown_us = clock_mono();
@@ -130,10 +185,10 @@ static void add_file(
 }
 
 /* A file that was closed because it was quiet has changed. */
-static void wake_file(struct files *f, struct file *file, int dir, const char *name)
+static void wake_file(struct files *f, struct file *file, const struct entry *e)
 {
 	struct stat st;
-	int fd = open_regular(f, dir, name, &st);
+	int fd = open_entry(f, e, &st);
 	if (fd < 0) {
 		return;
 	}
@@ -146,56 +201,110 @@ static void wake_file(struct files *f, struct file *file, int dir, const char *n
 	file->grown_us = clock_mono();
 }
 
-static void look_at_file(struct files *f, struct root *root, int dir, const char *name,
-	const char *path, const struct stat *st)
+/* It has one name, and this is another one than it had. */
+static void move_file(struct files *f, struct file *file, const struct entry *e)
 {
-	struct file *file = find_file(f, st->st_dev, st->st_ino);
-	if (!S_ISREG(st->st_mode)) {
-		/* not opened even for a look: to open a pipe lets its writer in, to close it again
-		 * kills that one; a device may do anything */
-		if (!S_ISLNK(st->st_mode)) {
-			files_count(f, &f->status.refused);
+	free(file->path);
+	file->path = ff_xstrdup(e->path);
+	struct files_notice *n = files_notice(FILES_MOVED, 0);
+	n->file = file->number;
+	n->path = ff_xstrdup(e->path);
+	files_post(f, n);
+}
+
+static void look_again(struct files *f, struct file *file, const struct entry *e,
+	const struct stat *st)
+{
+	file->seen = true;
+	file->unseen_us = 0;
+	if (!file->linked && !e->linked && strcmp(file->path, e->path) != 0) {
+		move_file(f, file, e);
+	}
+	if (file->let_go) {
+		if (st->st_uid != file->uid) {
+			file->seen = false; /* who was refused may be let in: it is found anew */
+			file->stale = true;
 		}
 		return;
 	}
-	if (!file) {
-		add_file(f, root, dir, name, path);
-		return;
-	}
-	file->seen = true;
-	file->unseen_us = 0;
-	if (file->fd < 0 && !file->let_go && tail_read_has_changed(file, st)) {
-		wake_file(f, file, dir, name);
+	if (file->fd < 0 && tail_read_has_changed(file, st)) {
+		wake_file(f, file, e);
 	}
 }
 
-/* A folder of another file system is another thread's. */
-static bool is_elsewhere(struct files *f, struct root *root, const char *path, uint64_t device)
+static void look_at_file(struct files *f, struct entry *e, const struct stat *st)
 {
-	if (device == root->device) {
-		return false;
+	struct stat target = *st;
+	if (S_ISLNK(st->st_mode)) {
+		if (st->st_uid != 0 || st->st_nlink != 1) {
+			tell_refused(f, e->path, "is a symbolic link that is not root's");
+			return;
+		}
+		e->linked = true;
+		int place = tail_reach_through(e->dir, e->name, &target);
+		if (place >= 0) {
+			close(place);
+		}
+		if (place < 0 || S_ISDIR(target.st_mode)) {
+			if (place < 0 && place != -ENOENT) {
+				(void)open_entry(f, e, &target); /* says why */
+			}
+			return;
+		}
 	}
-	if (!ff_map_put(&root->mounts, ff_str_z(path), root)) {
-		post_root(f, FILES_MOUNT, root, path, 0);
+	struct file *file = find_file(f, target.st_dev, target.st_ino);
+	if (file && S_ISREG(target.st_mode)) {
+		look_again(f, file, e, &target);
+	} else {
+		add_file(f, e);
 	}
-	return true;
 }
+
+/* ---- folders */
 
 static void walk_folder(
 	struct files *f, struct root *root, int dir, struct ff_buf *path, unsigned depth);
 
-static void look_at_folder(struct files *f, struct root *root, int dir, const char *name,
-	struct ff_buf *path, const struct stat *st, unsigned depth)
+static void post_root(struct files *f, enum files_notice_kind kind, const struct root *root,
+	const char *path, uint64_t device)
 {
-	if (depth == DEPTH_MAX || is_elsewhere(f, root, path->p, st->st_dev)) {
+	struct files_notice *n = files_notice(kind, 0);
+	n->pattern = root->pattern->number;
+	n->path = ff_xstrdup(path);
+	n->device = device;
+	files_post(f, n);
+}
+
+/* A folder of another file system is another thread's, from now on for good. */
+static void hand_over(struct files *f, struct root *root, const char *path)
+{
+	(void)ff_map_put(&root->mounts, ff_str_z(path), root);
+	post_root(f, FILES_MOUNT, root, path, 0);
+}
+
+static void look_at_folder(
+	struct files *f, const struct entry *e, struct ff_buf *path, unsigned depth)
+{
+	struct stat st;
+	if (ff_map_get(&e->root->mounts, ff_buf_str(path))) {
 		return;
 	}
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0) {
-		walk_folder(f, root, fd, path, depth + 1);
-	} else if (errno != ENOENT) {
-		f->walk_failed = true;
-		files_count(f, &f->status.failed);
+	if (depth == DEPTH_MAX) {
+		tell_refused(f, e->path, "lies deeper than 32 folders");
+		return;
+	}
+	int fd = tail_reach_folder(e->dir, e->name);
+	if (fd == -EXDEV) {
+		hand_over(f, e->root, path->p);
+	} else if (fd < 0) {
+		if (fd != -ENOENT && fd != -ELOOP && fd != -ENOTDIR) {
+			note_failed(f, e->path, -fd);
+		}
+	} else if (fstat(fd, &st) == 0 && (uint64_t)st.st_dev != e->root->device) {
+		close(fd); /* not by openat2 */
+		hand_over(f, e->root, path->p);
+	} else {
+		walk_folder(f, e->root, fd, path, depth + 1);
 	}
 }
 
@@ -210,19 +319,28 @@ static bool does_match(const struct root *root, struct ff_str path)
 	return text;
 }
 
-static void look_at_entry(struct files *f, struct root *root, int dir, const char *name,
-	struct ff_buf *path, unsigned depth)
+/* type: as in struct dirent. What is said to be a folder is not looked at before it is known to be
+ * on this file system. */
+static void look_at_entry(
+	struct files *f, struct entry *e, unsigned char type, struct ff_buf *path, unsigned depth)
 {
-	bool file = does_match(root, ff_buf_str(path));
-	bool folder = ff_path_pattern_may_hold(root->pattern->parsed, ff_buf_str(path));
+	bool file = does_match(e->root, ff_buf_str(path));
+	bool folder = ff_path_pattern_may_hold(e->root->pattern->parsed, ff_buf_str(path));
 	struct stat st;
-	if ((!file && !folder) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (type == DT_DIR) {
+		if (folder) {
+			look_at_folder(f, e, path, depth);
+		}
+		return;
+	}
+	if ((!file && (!folder || type != DT_UNKNOWN)) ||
+		fstatat(e->dir, e->name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) {
 		return;
 	}
 	if (folder && S_ISDIR(st.st_mode)) {
-		look_at_folder(f, root, dir, name, path, &st, depth);
+		look_at_folder(f, e, path, depth);
 	} else if (file && !S_ISDIR(st.st_mode)) {
-		look_at_file(f, root, dir, name, path->p, &st);
+		look_at_file(f, e, &st);
 	}
 }
 
@@ -232,37 +350,41 @@ static void walk_folder(
 {
 	DIR *stream = fdopendir(dir);
 	if (!stream) {
+		note_failed(f, path->p, errno);
 		close(dir);
 		return;
 	}
 	size_t len = path->len;
 	errno = 0;
-	for (struct dirent *e = readdir(stream); e; errno = 0, e = readdir(stream)) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) {
+	for (struct dirent *d = readdir(stream); d; errno = 0, d = readdir(stream)) {
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..")) {
 			continue;
 		}
 		if (len > 1) {
 			ff_buf_addc(path, '/');
 		}
-		ff_buf_addz(path, e->d_name);
-		look_at_entry(f, root, dirfd(stream), e->d_name, path, depth);
+		ff_buf_addz(path, d->d_name);
+		struct entry e = {root, dirfd(stream), d->d_name, path->p, false};
+		look_at_entry(f, &e, d->d_type, path, depth);
 		path->len = len;
 		path->p[len] = '\0';
 	}
 	if (errno) {
-		f->walk_failed = true;
-		files_count(f, &f->status.failed);
+		note_failed(f, path->p, errno);
 	}
 	closedir(stream);
 }
 
 static void walk_root(struct files *f, struct root *root)
 {
+	struct stat st;
 	int fd = open(root->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		root->device = st.st_dev; /* what is mounted here may change: its thread stays */
+	}
 	if (fd < 0) {
 		if (errno != ENOENT) {
-			f->walk_failed = true;
-			files_count(f, &f->status.failed);
+			note_failed(f, root->path, errno);
 		}
 		return;
 	}
@@ -284,37 +406,60 @@ static bool probe_root(struct files *f, const struct root *root)
 	return true;
 }
 
-/* Files whose name has gone are read for a moment more, then they are gone. */
+void tail_walk_drop_root(struct files *f, size_t index)
+{
+	struct root *root = f->roots[index];
+	for (size_t i = 0; i < f->nfiles;) {
+		if (f->files[i]->root == root) {
+			forget_file(f, i);
+		} else {
+			i++;
+		}
+	}
+	f->roots[index] = f->roots[--f->nroots];
+	files_pattern_leave(root->pattern);
+	ff_map_finish(&root->mounts);
+	free(root->path);
+	free(root);
+}
+
+/* ---- a walk */
+
+/* Is something still to come of a file whose name has gone? */
+static bool is_left(const struct file *file)
+{
+	ff_usec since = file->grown_us > file->unseen_us ? file->grown_us : file->unseen_us;
+	ff_usec most = file->deleted ? DELETED_US : RENAMED_US;
+	return file->fd >= 0 && file->started && clock_mono() - since < most;
+}
+
+/* Files whose name has gone are read while they grow, then they are gone. False when the thread is
+ * to end. */
 static bool leave_unseen(struct files *f)
 {
+	f->left = 0;
 	for (size_t i = 0; i < f->nfiles;) {
 		struct file *file = f->files[i];
-		ff_usec now = clock_mono();
-		if (file->seen) {
+		if (!file->stale && (file->seen || is_hidden(f, file->path))) {
 			i++;
 			continue;
 		}
-		file->unseen_us = file->unseen_us ? file->unseen_us : now;
-		if (now - file->unseen_us < GONE_US && file->fd >= 0 && file->started) {
-			i++;
-			continue;
-		}
+		file->unseen_us = file->unseen_us ? file->unseen_us : clock_mono();
 		if (!tail_read_poll(f, file)) {
 			return false;
 		}
-		tail_walk_forget(f, i);
+		if (!file->stale && is_left(file)) {
+			f->left++;
+			i++;
+			continue;
+		}
+		forget_file(f, i);
 	}
 	return true;
 }
 
-bool tail_walk_all(struct files *f)
+static void walk_roots(struct files *f)
 {
-	ff_usec began = clock_mono();
-	f->walk_failed = false;
-	f->waiting = 0;
-	for (size_t i = 0; i < f->nfiles; i++) {
-		f->files[i]->seen = false;
-	}
 	for (size_t i = 0; i < f->nroots;) {
 		if (!f->roots[i]->probing) {
 			walk_root(f, f->roots[i++]);
@@ -324,12 +469,30 @@ bool tail_walk_all(struct files *f)
 			i++;
 		}
 	}
+}
+
+bool tail_walk_all(struct files *f)
+{
+	ff_usec began = clock_mono();
+	f->waiting = 0;
+	f->walk_number++;
+	for (size_t i = 0; i < f->nfiles; i++) {
+		f->files[i]->seen = false;
+	}
+	walk_roots(f);
+	forget_told(f);
+	bool go_on = leave_unseen(f);
+	while (f->nfailed) {
+		free(f->failed[--f->nfailed]);
+	}
 	ff_usec ended = clock_mono();
 	f->walk_due_us = ended + (ended - began) * WALK_SHARE;
+	if (f->waiting) {
+		f->interval_ms = FILES_POLL_LEAST;
+	}
 	uv_mutex_lock(&f->lock);
 	f->status.waiting = f->waiting;
 	f->status.files = f->nfiles;
 	uv_mutex_unlock(&f->lock);
-	/* a folder that could not be read hides its files: they are not gone */
-	return f->walk_failed || leave_unseen(f);
+	return go_on;
 }
