@@ -98,6 +98,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	api_logs_orphan(r);
 	api_export_orphan(r);
 	api_keep_orphan(r);
+	api_backup_orphan(r);
 	*(r->prev ? &r->prev->next : &api->requests) = r->next;
 	if (r->next) {
 		r->next->prev = r->prev;
@@ -404,6 +405,7 @@ void api_close(struct api *api)
 		return;
 	}
 	api->closing = true;
+	api_backup_stop(api->d);
 	for (struct request *r = api->requests; r; r = r->next) {
 		if (r->pending) {
 			if (r->waits) {
@@ -414,6 +416,7 @@ void api_close(struct api *api)
 			api_logs_orphan(r);
 			api_export_orphan(r);
 			api_keep_orphan(r);
+			api_backup_orphan(r);
 			request_problem(r, 503, "the daemon is ending");
 			api_finish(r);
 		}

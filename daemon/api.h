@@ -48,6 +48,11 @@ void api_export_get(struct request *r);
 void api_export_orphan(struct request *r);
 /* DELETE of a run: answered when it is gone, or says that it is still at work. */
 void api_keep_forget(struct request *r);
+/* Writes a backup of everything to the path in the body. */
+void api_backup_post(struct request *r);
+void api_backup_orphan(struct request *r);
+/* The daemon is ending: what is being written is given up. */
+void api_backup_stop(struct daemon *d);
 void api_keep_orphan(struct request *r);
 void api_post_start(struct request *r);
 void api_post_end(struct request *r);

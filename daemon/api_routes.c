@@ -35,6 +35,7 @@ static const struct request_route routes[] = {
 	/* method, path, handler, bytes of a body at most (0: has none), who may ask at all */
 	{REQUEST_GET, "/healthz", get_health, 0, REQUEST_ANYBODY},
 	{REQUEST_GET, "/readyz", get_ready, 0, REQUEST_ANYBODY},
+	{REQUEST_POST, "/v1/backup", api_backup_post, FF_HTTP_BODY, REQUEST_ADMIN},
 	{REQUEST_GET, "/v1/faults", api_faults_list, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/faults/{id}", api_faults_one, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs", api_list_jobs, 0, REQUEST_USER},

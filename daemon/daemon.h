@@ -41,6 +41,8 @@
 	X(runs_over, "runs deleted because more was kept than keep-size") \
 	X(runs_forgotten, "runs deleted because somebody asked for it") \
 	X(bytes_given_back, "bytes that the disk got back from deleted runs") \
+	X(backups, "backups written") \
+	X(backups_failed, "backups that could not be written") \
 	X(tail_let_go, "files of deleted runs that were met again and not read") \
 	X(requests, "HTTP requests") \
 	X(requests_bad, "HTTP requests answered with an error") \
@@ -59,6 +61,7 @@ struct server;
 struct tail;
 struct api;
 struct retain;
+struct saving;
 
 struct daemon {
 	uv_loop_t loop;
@@ -75,6 +78,7 @@ struct daemon {
 	struct api *api;
 	struct retain *retain;
 	uint64_t counts[DAEMON_COUNT_COUNT];
+	struct saving *saving; /* the backup that a thread of libuv's pool writes; NULL: none */
 	unsigned reading;   /* answers that a thread of libuv's pool reads for */
 	ff_usec started_us; /* wall clock */
 	bool ready;         /* restored, all listeners up */

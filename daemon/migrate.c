@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/embed.h"
 #include "shell/log.h"
+#include "store_copy.h"
 #include "store_db.h"
 
 #include <sqlite3.h>
@@ -149,19 +150,6 @@ static int check_room(sqlite3 *db, const char *path, const char *copy, struct ff
 	return fail_copy(copy, why, err);
 }
 
-static int copy_pages(sqlite3 *from, sqlite3 *to)
-{
-	/* no journal: a copy that is not whole is thrown away */
-	int rc = run(to, "PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF");
-	sqlite3_backup *b = rc == SQLITE_OK ? sqlite3_backup_init(to, "main", from, "main") : NULL;
-	if (!b) {
-		return rc == SQLITE_OK ? sqlite3_errcode(to) : rc;
-	}
-	rc = sqlite3_backup_step(b, -1);
-	int end = sqlite3_backup_finish(b);
-	return rc == SQLITE_DONE ? end : rc;
-}
-
 /* The bytes of a file, or the names in a folder. */
 static int sync_path(const char *path)
 {
@@ -185,19 +173,10 @@ static int sync_folder_of(const char *path)
 
 static int write_part(sqlite3 *db, const char *part, const char *copy, struct ff_err *err)
 {
-	sqlite3 *to = NULL;
+	char why[160];
 	(void)unlink(part); /* of an attempt that was cut off */
-	int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0) {
-		return fail_copy(copy, strerror(errno), err);
-	}
-	close(fd);
-	int rc = sqlite3_open_v2(part, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	if (rc == SQLITE_OK) {
-		rc = copy_pages(db, to);
-	}
-	sqlite3_close(to);
-	return rc == SQLITE_OK ? 0 : fail_copy(copy, sqlite3_errstr(rc), err);
+	int r = store_copy_pages(db, part, NULL, why, sizeof why);
+	return r == 0 ? 0 : fail_copy(copy, why, err);
 }
 
 static int copy_first(sqlite3 *db, const char *path, int64_t version, struct ff_err *err)

@@ -67,6 +67,7 @@ struct request {
 	uint32_t version;                 /* ETag; 0: none */
 	void *listing;                    /* of api_list.c: the list that is being made */
 	void *reading;                    /* of api_logs.c: a thread reads for it */
+	void *saving;                     /* of api_backup.c: a backup is written for it */
 	void *forgetting;                 /* of api_keep.c: waits for a run to be gone */
 	void *exporting;                  /* of api_export.c: the same */
 	void (*later)(struct request *r); /* goes on with it, NULL: nothing to do */

@@ -82,6 +82,10 @@ struct open_file {
 	uint64_t used;
 };
 
+struct segment_place_of {
+	uint32_t run, number;
+};
+
 struct store_gone {
 	uint32_t run;
 	uint64_t bytes;
@@ -94,6 +98,8 @@ struct store {
 	uint64_t uses;
 	struct store_keep keep;
 	bool said_later;
+	struct segment_place_of *held; /* segment files that go when nobody holds the store */
+	size_t nheld, cheld;
 
 	uv_async_t async;
 	store_fn *changed;
@@ -108,6 +114,7 @@ struct store {
 	struct store_gone *gone; /* runs that are gone, not taken yet */
 	size_t ngone, cgone;
 	struct store_status status;
+	unsigned holds;
 	bool stop, ended;
 };
 
@@ -507,6 +514,14 @@ static void close_files(struct store *s, uint32_t run)
 	}
 }
 
+static bool is_held(struct store *s)
+{
+	uv_mutex_lock(&s->lock);
+	bool held = s->holds > 0;
+	uv_mutex_unlock(&s->lock);
+	return held;
+}
+
 /* What a committed batch lets go. */
 static void remove_dropped(struct store *s, const struct batch *b)
 {
@@ -516,8 +531,15 @@ static void remove_dropped(struct store *s, const struct batch *b)
 	}
 	for (size_t i = 0; i < b->ntexts; i++) {
 		if (b->texts[i].remove) {
-			segment_remove(s->base.state, b->texts[i].run, b->texts[i].remove);
+			*FF_ARR_ADD(s->held, s->nheld, s->cheld) =
+				(struct segment_place_of){b->texts[i].run, b->texts[i].remove};
 		}
+	}
+	if (s->nheld && !is_held(s)) {
+		for (size_t i = 0; i < s->nheld; i++) {
+			segment_remove(s->base.state, s->held[i].run, s->held[i].number);
+		}
+		s->nheld = 0;
 	}
 }
 
@@ -630,11 +652,12 @@ static struct batch *next_batch(struct store *s, ff_usec *later_us, bool *ret_st
 {
 	uv_mutex_lock(&s->lock);
 	while (!s->queue && !s->stop) {
-		ff_usec now = s->keep.ngoing ? clock_mono() : 0;
-		if (s->keep.ngoing && now >= *later_us) {
+		bool keep = s->keep.ngoing && !s->holds;
+		ff_usec now = keep ? clock_mono() : 0;
+		if (keep && now >= *later_us) {
 			break;
 		}
-		if (s->keep.ngoing) {
+		if (keep) {
 			(void)uv_cond_timedwait(
 				&s->wake, &s->lock, (uint64_t)(*later_us - now) * 1000);
 		} else {
@@ -705,7 +728,7 @@ static void work(void *ud)
 		if (b) {
 			hand_back(s, b);
 		}
-		if (s->keep.ngoing && !stop && clock_mono() >= later_us) {
+		if (s->keep.ngoing && !stop && clock_mono() >= later_us && !is_held(s)) {
 			keep_some(s, &later_us);
 		}
 	}
@@ -784,6 +807,14 @@ void store_status(struct store *s, struct store_status *ret)
 {
 	uv_mutex_lock(&s->lock);
 	*ret = s->status;
+	uv_mutex_unlock(&s->lock);
+}
+
+void store_hold(struct store *s, bool hold)
+{
+	uv_mutex_lock(&s->lock);
+	s->holds += hold ? 1 : -1u;
+	uv_cond_signal(&s->wake);
 	uv_mutex_unlock(&s->lock);
 }
 
@@ -889,6 +920,7 @@ void store_destroy(struct store *s)
 	destroy_all(s->done);
 	store_keep_finish(&s->keep);
 	free(s->gone);
+	free(s->held);
 	uv_cond_destroy(&s->wake);
 	uv_mutex_destroy(&s->lock);
 	free(s->base.state);

@@ -53,6 +53,10 @@ struct batch *store_take_done(struct store *s);
 bool store_take_gone(struct store *s, uint32_t *ret_run, uint64_t *ret_bytes);
 void store_status(struct store *s, struct store_status *ret);
 
+/* While somebody holds it, no segment file is removed and no run is taken further out: what was
+ * committed at some moment can be read. Calls are counted. */
+void store_hold(struct store *s, bool hold);
+
 /* Asks the thread to end: after what is queued, or at once if commits fail. */
 void store_stop(struct store *s);
 /* True once it has ended. Then store_close_handle may be called, and after the loop has run out

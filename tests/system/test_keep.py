@@ -4,6 +4,7 @@ import json
 import pathlib
 import sqlite3
 import sys
+import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support import poll, store, trial, world  # noqa: E402
@@ -212,5 +213,73 @@ def test_commits_go_on(t):
     daemon.stop()
 
 
+def text_of(daemon, job):
+    return [(item["stream"], item["offset"], item["text"]) for item in daemon.api.items(f"/v1/jobs/{job}/logs?lines=10000")]
+
+
+def test_backup(t):
+    """Written while senders go on, it is whole: unpacked it is a state folder that gives the same verdicts and logs."""
+    daemon = t.start()
+    for job in ("a", "b"):
+        fed(t, daemon, job)
+    feed = fed(t, daemon, "open", end=False)
+    wanted = {job: (daemon.api.verdict(job), text_of(daemon, job)) for job in ("a", "b")}
+    path = t.folder / "all.tar"
+    part = t.folder / "all.tar.part"
+    part.write_bytes(b"of a backup that was cut off")
+    writing = t.spawn(t.client, "backup", path, env=daemon.env)
+    while writing.poll() is None:  # senders go on
+        for sender in feed.senders:
+            lines_of(sender, 1)
+    t.same(writing.wait(), 0, "status of backup")
+    t.same(path.stat().st_mode & 0o777, 0o600, "mode of the backup")
+    t.same(sorted(p.name for p in t.folder.glob("all.tar*")), ["all.tar"], "files")
+    before = path.read_bytes()
+    done = t.run("backup", path, env=daemon.env, status=(74,))
+    t.check(b"not overwritten" in done.stderr and path.read_bytes() == before, done.stderr)
+    for bad, status in (({"path": "x.tar"}, 422), ({"path": "/"}, 422), ({}, 422), ({"path": "/nowhere/at/all.tar"}, 422)):
+        t.same(daemon.api.request("POST", "/v1/backup", bad).status, status, f"backup to {bad}")
+    delete(daemon, "/v1/jobs/a")  # nothing holds what goes any more
+    t.same(names(daemon), [("open", "0"), ("b", "0")], "jobs")
+    daemon.kill()
+
+    state = t.folder / "restored"
+    state.mkdir(mode=0o700)
+    with tarfile.open(path) as tar:
+        t.check(all(m.mode in (0o600, 0o700) for m in tar), tar.getmembers())
+        tar.extractall(state)
+    other = t.start("other", state=state)
+    t.same(sorted(names(other)), [("a", "0"), ("b", "0"), ("open", "0")], "jobs of the backup")
+    t.same({job: (other.api.verdict(job), text_of(other, job)) for job in ("a", "b")}, wanted, "verdicts and logs of the backup")
+    t.same(other.status()["counters"]["segments_damaged"], 0, "damaged text")
+    for sender in feed.senders:  # what it says it has is there, and what came later is sent again
+        sender.path = str(other.ingest)
+        sender.close()
+        lane = sender.lanes[0]
+        lane.acked = 0
+        sender.open()
+        t.check(sender.receive()["offsets"][0] <= lane.total, "more than was sent")
+        sender.close()
+    other.stop()
+
+
+def test_backup_killed(t):
+    """kill -9, or SIGTERM, while it is written: no file under its name; SIGTERM leaves nothing beside it either."""
+    daemon = t.start()
+    fed(t, daemon, "a", size=1500 << 10)
+    for name, end in (("term", daemon.stop), ("kill", daemon.kill)):
+        path = t.folder / f"{name}.tar"
+        writing = t.spawn(t.client, "backup", path, env=daemon.env)
+        poll.until("a backup that is being written", lambda: list(t.folder.glob(f"{name}.tar*")), 20, 0.0001)
+        end()
+        writing.wait(20)
+        left = sorted(p.name for p in t.folder.glob(f"{name}.tar*"))
+        whole = path.exists() and tarfile.is_tarfile(path) and len(tarfile.open(path).getnames()) > 3
+        t.check(not path.exists() or whole, f"a half file: {left}")
+        t.check(name == "kill" or left in ([], [path.name]), left)
+        daemon.start()
+    daemon.stop()
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_forget, test_forget_open, test_keep_age, test_keep_tailed, test_keep_size, test_commits_go_on)
+    trial.main(__doc__, test_backup, test_backup_killed, test_forget, test_forget_open, test_keep_age, test_keep_tailed, test_keep_size, test_commits_go_on)
