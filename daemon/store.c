@@ -1,5 +1,6 @@
 #include "store.h"
 #include "store_keep.h"
+#include "store_text.h"
 
 #include "base/limits.h"
 #include "clock.h"
@@ -16,7 +17,6 @@
 #define RETRY_NS 1000000000ull       /* between two tries */
 #define FATAL_AFTER (30 * FF_SECOND) /* unless the disk is full */
 #define LATER_US FF_SECOND           /* before a step that could not be done is tried again */
-#define OPEN_FILES 32                /* segment files that stay open */
 
 /* Values in the order of the columns; E: take the new one. */
 #define E(column) #column "=excluded." #column
@@ -75,17 +75,6 @@ static const char *const sql_of[] = {
 #undef X
 };
 
-struct open_file {
-	uint32_t run, number;
-	int fd; /* -1: free */
-	bool dirty;
-	uint64_t used;
-};
-
-struct segment_place_of {
-	uint32_t run, number;
-};
-
 struct store_gone {
 	uint32_t run;
 	uint64_t bytes;
@@ -94,12 +83,9 @@ struct store_gone {
 struct store {
 	struct store_db base; /* first: what store_load.c knows too */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	struct open_file files[OPEN_FILES];
-	uint64_t uses;
+	struct store_text text;
 	struct store_keep keep;
 	bool said_later;
-	struct segment_place_of *held; /* segment files that go when nobody holds the store */
-	size_t nheld, cheld;
 
 	uv_async_t async;
 	store_fn *changed;
@@ -445,73 +431,30 @@ static int write_rows(struct store *s, const struct batch *b)
 	return rc;
 }
 
-/* ---- text */
+/* ---- commit */
 
-static void file_close(struct open_file *f)
+struct failure {
+	bool full; /* or something else that may last, and ends: it is tried for as long as it does */
+	char text[640];
+};
+
+/* What to do about it. */
+static const char *advice(int e)
 {
-	if (f->fd >= 0) {
-		close(f->fd);
+	switch (e) {
+	case ENOSPC: return "; make room on its disk";
+	case EDQUOT: return "; its user's quota is used up";
+	case EROFS: return "; its file system has become read-only: see the kernel's log";
+	case EIO: return "; its disk fails: see the kernel's log";
+	case EMFILE:
+	case ENFILE: return "; the daemon may have too few open files (LimitNOFILE, ulimit -n)";
+	default: return "";
 	}
-	*f = (struct open_file){.fd = -1};
 }
 
-static int file_sync(struct open_file *f)
+static bool is_full(int e)
 {
-	if (f->dirty && fdatasync(f->fd) < 0) {
-		return -errno;
-	}
-	f->dirty = false;
-	return 0;
-}
-
-/* The entry of this file; the one that was not used longest makes room. */
-static struct open_file *file_of(struct store *s, uint32_t run, uint32_t number, int *ret)
-{
-	struct open_file *found = &s->files[0];
-	for (struct open_file *f = s->files; f < s->files + OPEN_FILES; f++) {
-		if (f->fd >= 0 && f->run == run && f->number == number) {
-			f->used = ++s->uses;
-			return f;
-		}
-		if (f->used < found->used) {
-			found = f;
-		}
-	}
-	*ret = file_sync(found);
-	if (*ret < 0) {
-		return NULL;
-	}
-	file_close(found);
-	*found = (struct open_file){run, number, -1, false, ++s->uses};
-	return found;
-}
-
-static int write_text(struct store *s, const struct batch *b)
-{
-	int r = 0;
-	for (size_t i = 0; i < b->ntexts && r == 0; i++) {
-		const struct batch_text *t = &b->texts[i];
-		struct open_file *f = file_of(s, t->run, t->place.number, &r);
-		if (f) {
-			r = segment_write(s->base.state, t->run, t->place, t->bytes, &f->fd);
-			f->dirty = f->fd >= 0;
-			f->used = f->fd >= 0 ? f->used : 0;
-		}
-	}
-	for (struct open_file *f = s->files; f < s->files + OPEN_FILES; f++) {
-		int e = file_sync(f);
-		r = r == 0 ? e : r;
-	}
-	return r;
-}
-
-static void close_files(struct store *s, uint32_t run)
-{
-	for (struct open_file *f = s->files; f < s->files + OPEN_FILES; f++) {
-		if (f->fd >= 0 && f->run == run) {
-			file_close(f);
-		}
-	}
+	return e == ENOSPC || e == EDQUOT;
 }
 
 static bool is_held(struct store *s)
@@ -522,54 +465,34 @@ static bool is_held(struct store *s)
 	return held;
 }
 
-/* What a committed batch lets go. */
-static void remove_dropped(struct store *s, const struct batch *b)
+static void take_out(struct store *s, const struct batch *b)
 {
 	for (size_t i = 0; i < b->ngoing; i++) {
-		close_files(s, b->going[i]);
 		store_keep_add(&s->keep, b->going[i]);
 	}
-	for (size_t i = 0; i < b->ntexts; i++) {
-		if (b->texts[i].remove) {
-			*FF_ARR_ADD(s->held, s->nheld, s->cheld) =
-				(struct segment_place_of){b->texts[i].run, b->texts[i].remove};
-		}
-	}
-	if (s->nheld && !is_held(s)) {
-		for (size_t i = 0; i < s->nheld; i++) {
-			segment_remove(s->base.state, s->held[i].run, s->held[i].number);
-		}
-		s->nheld = 0;
-	}
 }
 
-/* ---- commit */
-
-struct failure {
-	bool full;
-	char text[256];
-};
-
-static bool is_full(int e)
+static void say_database(struct store *s, int rc, struct failure *ret)
 {
-	return e == ENOSPC || e == EDQUOT;
-}
-
-static void say_errno(struct failure *f, const char *what, int e)
-{
-	f->full = is_full(e);
-	(void)snprintf(f->text, sizeof f->text, "%s: %s", what, strerror(e));
+	/* a successful write in between may have changed the errno: SQLite says which one counts */
+	int e = (rc & 0xff) == SQLITE_IOERR ? sqlite3_system_errno(s->base.db) : 0;
+	e = (rc & 0xff) == SQLITE_FULL ? ENOSPC : (rc & 0xff) == SQLITE_READONLY ? EROFS : e;
+	ret->full = is_full(e);
+	(void)snprintf(ret->text, sizeof ret->text, "cannot commit to \"%s/store.db\": %s%s",
+		s->base.state, sqlite3_errmsg(s->base.db), advice(e));
 }
 
 static bool commit(struct store *s, const struct batch *b, struct failure *ret)
 {
+	struct ff_err err = {0};
 	if (store_keep_log_is_full(&s->keep, ret->text, sizeof ret->text)) {
-		ret->full = true; /* for as long as it lasts */
+		ret->full = true;
 		return false;
 	}
-	int r = write_text(s, b);
+	int r = store_text_write(&s->text, b, &err);
 	if (r < 0) {
-		say_errno(ret, "cannot write a segment file", -r);
+		ret->full = is_full(-r);
+		(void)snprintf(ret->text, sizeof ret->text, "%s%s", err.text, advice(-r));
 		return false;
 	}
 	int rc = plain(s, STATEMENT_BEGIN);
@@ -580,14 +503,11 @@ static bool commit(struct store *s, const struct batch *b, struct failure *ret)
 		rc = plain(s, STATEMENT_COMMIT);
 	}
 	if (rc == SQLITE_OK) {
-		remove_dropped(s, b);
+		store_text_committed(&s->text, b, is_held(s));
+		take_out(s, b);
 		return true;
 	}
-	/* a successful write in between may have changed the errno: SQLite says which one counts */
-	ret->full = (rc & 0xff) == SQLITE_FULL ||
-		((rc & 0xff) == SQLITE_IOERR && is_full(sqlite3_system_errno(s->base.db)));
-	(void)snprintf(
-		ret->text, sizeof ret->text, "cannot commit: %s", sqlite3_errmsg(s->base.db));
+	say_database(s, rc, ret);
 	if (!sqlite3_get_autocommit(s->base.db)) {
 		(void)plain(s, STATEMENT_ROLLBACK);
 	}
@@ -868,9 +788,7 @@ int store_open(const char *state, struct store **ret, struct ff_err *err)
 	s->done_end = &s->done;
 	uv_mutex_init(&s->lock);
 	uv_cond_init(&s->wake);
-	for (int i = 0; i < OPEN_FILES; i++) {
-		s->files[i].fd = -1;
-	}
+	store_text_init(&s->text, s->base.state);
 	struct ff_buf path = {0};
 	ff_buf_addf(&path, "%s/store.db", state);
 	int r = migrate_open(path.p, clock_wall(), &s->base.db, err);
@@ -913,14 +831,11 @@ void store_destroy(struct store *s)
 		sqlite3_finalize(s->statements[i]);
 	}
 	sqlite3_close(s->base.db);
-	for (int i = 0; i < OPEN_FILES; i++) {
-		file_close(&s->files[i]);
-	}
+	store_text_finish(&s->text);
 	destroy_all(s->queue);
 	destroy_all(s->done);
 	store_keep_finish(&s->keep);
 	free(s->gone);
-	free(s->held);
 	uv_cond_destroy(&s->wake);
 	uv_mutex_destroy(&s->lock);
 	free(s->base.state);

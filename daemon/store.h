@@ -25,7 +25,7 @@ struct store_status {
 	bool full;         /* because there is no room on the disk */
 	bool fatal;        /* it failed for too long */
 	ff_usec since_us;  /* wall clock; when it began to fail */
-	char text[256];    /* why */
+	char text[640];    /* why, and what to do */
 	uint64_t failures; /* commits that failed since the start, each once */
 	uint64_t retries;  /* tries that failed */
 	uint64_t commits, rows;
