@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#define ID_WIDTH 30
+
 struct events {
 	bool json;
 	int64_t rank;
@@ -23,14 +25,27 @@ static void add_time(struct ff_buf *b, const struct ff_json_node *item)
 	for (size_t i = 0; i < 3; i++) {
 		const char *s = ff_json_string(ff_json_get(item, keys[i]));
 		if (s) {
-			const char *t = strchr(s, 'T');
-			bool whole = t && strlen(t) > 13; /* Thh:mm:ss.ffffffZ */
-			ff_buf_add(b, whole ? t + 1 : s, whole ? 12 : strlen(s));
+			const char *t = strchr(s, 'T'); /* Thh:mm:ss.ffffffZ */
+			size_t n = t ? strspn(t + 1, "0123456789:.") : strlen(s);
+			ff_buf_add(b, t ? t + 1 : s, t && n > 12 ? 12 : n);
 			ff_buf_addz(b, i == 1 ? " node" : i == 2 ? " line" : "");
 			return;
 		}
 	}
 	ff_buf_addc(b, '-');
+}
+
+/* The end of a long id tells more than its front. */
+static void add_id(struct ff_buf *b, const struct ff_json_node *item)
+{
+	struct ff_buf id = {0};
+	print_member(&id, item, "id");
+	size_t skip = id.len > ID_WIDTH ? id.len - ID_WIDTH + 2 : 0;
+	while (skip && skip < id.len && ((unsigned char)id.p[skip] & 0xc0) == 0x80) {
+		skip++; /* not in the middle of a character */
+	}
+	ff_buf_addf(b, "%s%s", skip ? ".." : "", id.p + skip);
+	ff_buf_finish(&id);
 }
 
 static void add_line(struct ff_buf *b, const struct ff_json_node *item)
@@ -47,7 +62,7 @@ static void add_line(struct ff_buf *b, const struct ff_json_node *item)
 
 static bool take(void *ud, const struct ff_json_node *item)
 {
-	static const char *const plain[] = {"rank", "role", "fault", "id"};
+	static const char *const plain[] = {"rank", "role", "fault"};
 	struct events *e = ud;
 	struct ff_buf b = {0};
 	e->shown++;
@@ -66,6 +81,8 @@ static bool take(void *ud, const struct ff_json_node *item)
 		print_member(&b, item, plain[i]);
 		print_cell(&e->table, &b);
 	}
+	add_id(&b, item);
+	print_cell(&e->table, &b);
 	add_line(&b, item);
 	print_cell(&e->table, &b);
 	return true;
@@ -79,7 +96,7 @@ static int list(struct events *e, const char *job)
 		{"RANK", 6, true},
 		{"ROLE", 9, false},
 		{"FAULT", 24, false},
-		{"EVENT", 30, false},
+		{"EVENT", ID_WIDTH, false},
 		{"TEXT", 100, false},
 	};
 	struct ff_buf path = {0};

@@ -23,9 +23,12 @@ struct api {
 	struct daemon *d;
 	struct MHD_Daemon *mhd;
 	uv_poll_t poll;
-	uv_timer_t timer; /* MHD's timeout */
-	uv_timer_t drain; /* runs while a POST waits */
-	uv_timer_t later; /* runs while an answer is made in slices */
+	uv_timer_t timer;            /* MHD's timeout */
+	uv_timer_t drain;            /* runs while a POST waits */
+	uv_timer_t later;            /* runs while an answer is made in slices */
+	uv_prepare_t prepare;        /* of each turn of the loop, before it waits */
+	uint64_t turned_ns, idle_ns; /* when it was there last, and how long it had waited */
+	uint64_t longest_ns;         /* its longest turn, without waiting */
 	bool open, closing;
 	char *path;
 	struct request *requests;
@@ -57,6 +60,32 @@ static void run(struct api *api)
 	} else {
 		uv_timer_stop(&api->timer);
 	}
+}
+
+/* ---- how long the loop lets others wait */
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+	struct api *api = prepare->data;
+	uint64_t now = uv_hrtime(), idle = uv_metrics_idle_time(&api->d->loop);
+	uint64_t turn = now - api->turned_ns, waited = idle - api->idle_ns;
+	if (turn > waited && turn - waited > api->longest_ns) {
+		api->longest_ns = turn - waited;
+	}
+	api->turned_ns = now;
+	api->idle_ns = idle;
+}
+
+void api_describe(const struct api *api, struct ff_jw *w)
+{
+	int64_t requests = 0;
+	for (const struct request *r = api->requests; r; r = r->next) {
+		requests++;
+	}
+	ff_jw_open(w, '{');
+	ff_jw_kint(w, "requests_open", requests);
+	ff_jw_kint(w, "loop_longest_us", (int64_t)(api->longest_ns / 1000));
+	ff_jw_close(w, '}');
 }
 
 /* ---- requests */
@@ -227,7 +256,7 @@ static void on_later(uv_timer_t *timer)
 {
 	struct api *api = timer->data;
 	for (struct request *r = api->requests; r; r = r->next) {
-		void (*fn)(struct request *r) = r->later;
+		void (*fn)(struct request * r) = r->later;
 		r->later = NULL;
 		if (fn) {
 			fn(r);
@@ -376,7 +405,12 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	uv_timer_init(&d->loop, &api->timer);
 	uv_timer_init(&d->loop, &api->drain);
 	uv_timer_init(&d->loop, &api->later);
+	uv_prepare_init(&d->loop, &api->prepare);
 	api->timer.data = api->drain.data = api->later.data = api;
+	api->prepare.data = api;
+	(void)uv_loop_configure(&d->loop, UV_METRICS_IDLE_TIME);
+	api->turned_ns = uv_hrtime();
+	uv_prepare_start(&api->prepare, on_prepare);
 	api->open = true;
 	uv_poll_start(&api->poll, UV_READABLE, on_poll);
 	run(api);
@@ -426,6 +460,7 @@ void api_close(struct api *api)
 		uv_close((uv_handle_t *)&api->timer, NULL);
 		uv_close((uv_handle_t *)&api->drain, NULL);
 		uv_close((uv_handle_t *)&api->later, NULL);
+		uv_close((uv_handle_t *)&api->prepare, NULL);
 	}
 	if (api->mhd) {
 		(void)MHD_run(api->mhd); /* so that these answers go out */

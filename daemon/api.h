@@ -10,6 +10,8 @@
 
 /* The socket is there afterwards. Returns 0 or a negative code with err. */
 int api_open(struct daemon *d, struct api **ret, struct ff_err *err);
+/* Adds how it is, as an object. */
+void api_describe(const struct api *api, struct ff_jw *w);
 /* The answer of a pending request is there. */
 void api_finish(struct request *r);
 /* A POST told something: its answer comes after the drain (end) and the commit. */

@@ -1,6 +1,7 @@
 #include "api.h"
 
 #include "base/limits.h"
+#include "metrics.h"
 #include "status.h"
 
 #include <stdio.h>
@@ -8,8 +9,21 @@
 static void get_status(struct request *r)
 {
 	struct ff_buf out = {0};
-	status_render(r->d, &out);
+	if (request_wants_text(r)) {
+		status_text(r->d, &out);
+		request_text(r, 200, &out);
+		return;
+	}
+	status_render(r->d, true, &out);
 	request_json(r, 200, &out);
+}
+
+static void get_metrics(struct request *r)
+{
+	struct ff_buf out = {0};
+	metrics_render(r->d, &out);
+	request_text(r, 200, &out);
+	r->type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
 static void get_health(struct request *r)
@@ -34,6 +48,7 @@ static void get_ready(struct request *r)
 static const struct request_route routes[] = {
 	/* method, path, handler, bytes of a body at most (0: has none), who may ask at all */
 	{REQUEST_GET, "/healthz", get_health, 0, REQUEST_ANYBODY},
+	{REQUEST_GET, "/metrics", get_metrics, 0, REQUEST_USER},
 	{REQUEST_GET, "/readyz", get_ready, 0, REQUEST_ANYBODY},
 	{REQUEST_POST, "/v1/backup", api_backup_post, FF_HTTP_BODY, REQUEST_ADMIN},
 	{REQUEST_GET, "/v1/faults", api_faults_list, 0, REQUEST_USER},

@@ -836,3 +836,16 @@ void conn_describe(const struct server *server, struct ff_jw *w)
 	}
 	ff_jw_close(w, ']');
 }
+
+void conn_describe_dialects(const struct server *server, struct ff_jw *w)
+{
+	uint64_t n[FF_DIALECT_WRONG_PORT + 1] = {0};
+	for (const struct conn *c = server ? server->conns : NULL; c; c = c->next) {
+		n[ff_intake_dialect(c->intake)]++;
+	}
+	ff_jw_open(w, '{');
+	for (int i = 0; i <= FF_DIALECT_WRONG_PORT; i++) {
+		ff_jw_kint(w, ff_dialect_name((enum ff_dialect)i), (int64_t)n[i]);
+	}
+	ff_jw_close(w, '}');
+}

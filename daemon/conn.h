@@ -35,3 +35,5 @@ struct conn *conn_next(const struct conn *c);
 /* Adds what `status` shows of all connections: an array of objects. */
 struct ff_jw;
 void conn_describe(const struct server *server, struct ff_jw *w);
+/* Adds how many connections speak what, as an object: every dialect is in it. */
+void conn_describe_dialects(const struct server *server, struct ff_jw *w);

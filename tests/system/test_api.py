@@ -15,6 +15,13 @@ ADDRESSES = (
     ("GET", "/healthz", 200, None),
     ("GET", "/readyz", 200, None),
     ("GET", "/v1/status", 200, "status"),
+    ("GET", "/metrics", 200, "text"),
+    ("GET", "/v1/status?format=text", 200, "text"),
+    ("GET", "/v1/jobs/4711/verdict?format=text", 200, "text"),
+    ("GET", "/v1/jobs/4711/verdict?format=md", 200, "text"),
+    ("GET", "/v1/jobs/4711/ranks?format=text&width=60", 200, "text"),
+    ("GET", "/v1/jobs/4711/ranks?format=text&width=6", 400, "problem"),
+    ("GET", "/v1/jobs/4711/timeline?format=text&lines=8", 200, "text"),
     ("GET", "/v1/faults", 200, "catalog-list"),
     ("GET", "/v1/faults/cuda-oom", 200, "fault"),
     ("GET", "/v1/faults/no-such", 404, "problem"),
@@ -86,10 +93,11 @@ ADDRESSES = (
     ("GET", "/v1/jobs/4711/end", 405, "problem"),
     ("PUT", "/v1/jobs/4711/start", 405, "problem"),
     ("PATCH", "/healthz", 405, "problem"),
+    ("POST", "/metrics", 405, "problem"),
     ("OPTIONS", "/v1/status", 405, "problem"),
     ("PUT", "/v1/nothing", 404, "problem"),
 )
-ALLOW = {"/v1/jobs": "GET, HEAD", "/v1/jobs/4711/verdict": "GET, HEAD", "/v1/jobs/4711/end": "POST", "/v1/jobs/4711/start": "POST", "/healthz": "GET, HEAD",
+ALLOW = {"/v1/jobs": "GET, HEAD", "/v1/jobs/4711/verdict": "GET, HEAD", "/v1/jobs/4711/end": "POST", "/v1/jobs/4711/start": "POST", "/healthz": "GET, HEAD", "/metrics": "GET, HEAD",
          "/v1/status": "GET, HEAD"}
 
 
@@ -119,7 +127,9 @@ def test_addresses(t):
         answer = daemon.api.request(method, address)
         what = f"{method} {address}"
         t.same(answer.status, status, f"{what}: {answer}")
-        if name:
+        if name == "text":
+            t.check(answer.headers["Content-Type"].startswith("text/plain;") and answer.body.endswith(b"\n"), f"{what}: {answer}")
+        elif name:
             of_form(t, answer, name, what)
         t.same(answer.headers.get("Allow"), ALLOW[address] if status == 405 else None, f"{what}: Allow")
         if method == "GET":
