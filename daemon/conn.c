@@ -56,6 +56,7 @@ struct conn {
 	bool ended;      /* its intake was told the end */
 	bool peer_ended; /* nothing more comes from the peer */
 	bool shut;       /* all that was written is out */
+	bool broken;     /* the peer is gone without a word: counted */
 	bool behind;     /* the peer sends again what is stored: see is_behind */
 	uint64_t id;
 	struct ff_intake *intake;
@@ -96,12 +97,32 @@ static ff_usec loop_now(const struct conn *c)
 
 struct output {
 	uv_write_t req;
+	struct conn *c;
 	char bytes[];
 };
 
+/* The peer is gone without a word. Whoever meets it first, reading or writing, takes the error off
+ * the socket: the other sees an ordinary end. */
+static void count_broken(struct conn *c)
+{
+	if (!c->broken) {
+		c->broken = true;
+		c->server->d->counts[DAEMON_COUNT_connections_broken]++;
+	}
+}
+
+static bool is_broken(int status)
+{
+	return status == UV_EPIPE || status == UV_ECONNRESET;
+}
+
 static void on_written(uv_write_t *req, int status)
 {
-	free(req->data);
+	struct output *o = req->data;
+	if (is_broken(status)) {
+		count_broken(o->c);
+	}
+	free(o);
 }
 
 static void write_bytes(struct conn *c, struct ff_str s)
@@ -111,6 +132,10 @@ static void write_bytes(struct conn *c, struct ff_str s)
 	}
 	uv_buf_t buf = uv_buf_init((char *)s.p, (unsigned)s.n);
 	int n = uv_try_write(&c->h.stream, &buf, 1);
+	if (is_broken(n)) {
+		count_broken(c);
+		return;
+	}
 	s = ff_str_skip(s, n > 0 ? (size_t)n : 0);
 	if (!s.n) {
 		return;
@@ -118,6 +143,7 @@ static void write_bytes(struct conn *c, struct ff_str s)
 	struct output *o = ff_xmalloc(sizeof *o + s.n);
 	memcpy(o->bytes, s.p, s.n);
 	o->req.data = o;
+	o->c = c;
 	buf = uv_buf_init(o->bytes, (unsigned)s.n);
 	if (uv_write(&o->req, &c->h.stream, &buf, 1, on_written) < 0) {
 		free(o);
@@ -613,7 +639,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	} else if (n == UV_EOF) {
 		on_eof(c);
 	} else {
-		s->d->counts[DAEMON_COUNT_connections_broken]++;
+		count_broken(c);
 		conn_close(c);
 	}
 	server_bury(s);
