@@ -434,7 +434,7 @@ static int write_rows(struct store *s, const struct batch *b)
 /* ---- commit */
 
 struct failure {
-	bool full; /* or something else that may last, and ends: it is tried for as long as it does */
+	bool full; /* or something else that lasts and ends: it is tried for as long as it does */
 	char text[640];
 };
 
