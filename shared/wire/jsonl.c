@@ -1,19 +1,7 @@
 #include "wire/jsonl.h"
 
 #include "base/limits.h"
-
-/* Where a value begins and what it is; strings are unescaped into mem. */
-enum value_type { VALUE_STRING, VALUE_NUMBER, VALUE_TRUE, VALUE_FALSE, VALUE_NULL, VALUE_NESTED };
-
-struct value {
-	enum value_type type;
-	struct ff_str raw; /* as it stands in the line; for a string without its quotes */
-	bool escaped;      /* raw holds a backslash */
-};
-
-struct cursor {
-	const char *p, *end;
-};
+#include "wire/reader.h"
 
 static const char *const event_names[] = {
 	[FF_JSONL_NONE] = NULL,
@@ -26,246 +14,6 @@ static const char *const event_names[] = {
 const char *ff_jsonl_event_name(enum ff_jsonl_event e)
 {
 	return event_names[e];
-}
-
-static void skip_blank(struct cursor *c)
-{
-	while (c->p < c->end && (*c->p == ' ' || *c->p == '\t' || *c->p == '\r' || *c->p == '\n')) {
-		c->p++;
-	}
-}
-
-static bool take(struct cursor *c, char byte)
-{
-	if (c->p < c->end && *c->p == byte) {
-		c->p++;
-		return true;
-	}
-	return false;
-}
-
-static int hex_digit(char ch)
-{
-	if (ch >= '0' && ch <= '9') {
-		return ch - '0';
-	}
-	if (ch >= 'a' && ch <= 'f') {
-		return ch - 'a' + 10;
-	}
-	return ch >= 'A' && ch <= 'F' ? ch - 'A' + 10 : -1;
-}
-
-/* The number of \uXXXX at p (behind the u), or -1. */
-static int hex4(const char *p, const char *end)
-{
-	int v = 0;
-	if (end - p < 4) {
-		return -1;
-	}
-	for (int i = 0; i < 4; i++) {
-		int d = hex_digit(p[i]);
-		if (d < 0) {
-			return -1;
-		}
-		v = v * 16 + d;
-	}
-	return v;
-}
-
-/* Behind the opening quote. Control characters in strings are let through: logs have them. */
-static bool read_string(struct cursor *c, struct value *ret)
-{
-	const char *start = c->p;
-	bool escaped = false;
-	while (c->p < c->end && *c->p != '"') {
-		if (*c->p++ != '\\') {
-			continue;
-		}
-		escaped = true;
-		if (c->p == c->end || !memchr("\"\\/bfnrtu", *c->p, 9)) {
-			return false;
-		}
-		if (*c->p == 'u' && hex4(c->p + 1, c->end) < 0) {
-			return false;
-		}
-		c->p++;
-	}
-	*ret = (struct value){VALUE_STRING, ff_str_n(start, (size_t)(c->p - start)), escaped};
-	return take(c, '"');
-}
-
-static size_t digits(struct cursor *c)
-{
-	const char *start = c->p;
-	while (c->p < c->end && *c->p >= '0' && *c->p <= '9') {
-		c->p++;
-	}
-	return (size_t)(c->p - start);
-}
-
-static bool read_number(struct cursor *c, struct value *ret)
-{
-	const char *start = c->p;
-	(void)take(c, '-');
-	if (!digits(c)) {
-		return false;
-	}
-	if (take(c, '.') && !digits(c)) {
-		return false;
-	}
-	if (take(c, 'e') || take(c, 'E')) {
-		if (!take(c, '+')) {
-			(void)take(c, '-');
-		}
-		if (!digits(c)) {
-			return false;
-		}
-	}
-	*ret = (struct value){VALUE_NUMBER, ff_str_n(start, (size_t)(c->p - start)), false};
-	return true;
-}
-
-static bool read_word(struct cursor *c, const char *word, enum value_type type, struct value *ret)
-{
-	size_t n = strlen(word);
-	if ((size_t)(c->end - c->p) < n || memcmp(c->p, word, n) != 0) {
-		return false;
-	}
-	*ret = (struct value){type, ff_str_n(c->p, n), false};
-	c->p += n;
-	return true;
-}
-
-static bool read_value(struct cursor *c, int depth, struct value *ret);
-
-/* Behind the opening bracket; its content is only checked. */
-static bool read_nested(struct cursor *c, char close, int depth)
-{
-	struct value v;
-	if (depth >= FF_JSON_DEPTH) {
-		return false;
-	}
-	skip_blank(c);
-	if (take(c, close)) {
-		return true;
-	}
-	for (;;) {
-		skip_blank(c);
-		if (close == '}') {
-			if (!take(c, '"') || !read_string(c, &v)) {
-				return false;
-			}
-			skip_blank(c);
-			if (!take(c, ':')) {
-				return false;
-			}
-		}
-		if (!read_value(c, depth + 1, &v)) {
-			return false;
-		}
-		skip_blank(c);
-		if (take(c, close)) {
-			return true;
-		}
-		if (!take(c, ',')) {
-			return false;
-		}
-	}
-}
-
-static bool read_value(struct cursor *c, int depth, struct value *ret)
-{
-	skip_blank(c);
-	if (c->p == c->end) {
-		return false;
-	}
-	const char *start = c->p;
-	switch (*c->p) {
-	case '"': c->p++; return read_string(c, ret);
-	case 't': return read_word(c, "true", VALUE_TRUE, ret);
-	case 'f': return read_word(c, "false", VALUE_FALSE, ret);
-	case 'n': return read_word(c, "null", VALUE_NULL, ret);
-	case '{':
-	case '[': {
-		char close = *c->p++ == '{' ? '}' : ']';
-		if (!read_nested(c, close, depth)) {
-			return false;
-		}
-		*ret = (struct value){VALUE_NESTED, ff_str_n(start, (size_t)(c->p - start)), false};
-		return true;
-	}
-	default: return read_number(c, ret);
-	}
-}
-
-static void add_utf8(struct ff_buf *b, uint32_t cp)
-{
-	if (cp < 0x80) {
-		ff_buf_addc(b, (char)cp);
-	} else if (cp < 0x800) {
-		ff_buf_addc(b, (char)(0xc0 | cp >> 6));
-		ff_buf_addc(b, (char)(0x80 | (cp & 0x3f)));
-	} else if (cp < 0x10000) {
-		ff_buf_addc(b, (char)(0xe0 | cp >> 12));
-		ff_buf_addc(b, (char)(0x80 | (cp >> 6 & 0x3f)));
-		ff_buf_addc(b, (char)(0x80 | (cp & 0x3f)));
-	} else {
-		ff_buf_addc(b, (char)(0xf0 | cp >> 18));
-		ff_buf_addc(b, (char)(0x80 | (cp >> 12 & 0x3f)));
-		ff_buf_addc(b, (char)(0x80 | (cp >> 6 & 0x3f)));
-		ff_buf_addc(b, (char)(0x80 | (cp & 0x3f)));
-	}
-}
-
-/* \uXXXX at p (behind the u); returns what stands behind it. A lone \udc80 to \udcff is the byte
- * that Python's surrogateescape made it from, so that offsets are those of the original; any other
- * lone surrogate is U+FFFD. */
-static const char *add_escape_u(struct ff_buf *b, const char *p, const char *end)
-{
-	uint32_t cp = (uint32_t)hex4(p, end);
-	p += 4;
-	if (cp >= 0xd800 && cp < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
-		int low = hex4(p + 2, end);
-		if (low >= 0xdc00 && low < 0xe000) {
-			add_utf8(b, 0x10000 + ((cp - 0xd800) << 10) + ((uint32_t)low - 0xdc00));
-			return p + 6;
-		}
-	}
-	if (cp >= 0xdc80 && cp <= 0xdcff) {
-		ff_buf_addc(b, (char)(cp - 0xdc00));
-	} else {
-		add_utf8(b, cp >= 0xd800 && cp < 0xe000 ? 0xfffd : cp);
-	}
-	return p;
-}
-
-/* The string's bytes: in the line itself if nothing is escaped, else in mem, which was given room
- * for the whole line before and so never moves. */
-static struct ff_str unescape(struct ff_buf *mem, const struct value *v)
-{
-	if (!v->escaped) {
-		return v->raw;
-	}
-	size_t start = mem->len;
-	const char *p = v->raw.p, *end = p + v->raw.n;
-	while (p < end) {
-		const char *slash = memchr(p, '\\', (size_t)(end - p));
-		ff_buf_add(mem, p, (size_t)((slash ? slash : end) - p));
-		if (!slash) {
-			break;
-		}
-		p = slash + 2;
-		switch (slash[1]) {
-		case 'b': ff_buf_addc(mem, '\b'); break;
-		case 'f': ff_buf_addc(mem, '\f'); break;
-		case 'n': ff_buf_addc(mem, '\n'); break;
-		case 'r': ff_buf_addc(mem, '\r'); break;
-		case 't': ff_buf_addc(mem, '\t'); break;
-		case 'u': p = add_escape_u(mem, p, end); break;
-		default: ff_buf_addc(mem, slash[1]); break;
-		}
-	}
-	return ff_str_n(mem->p + start, mem->len - start);
 }
 
 /* 10^n for 0 <= n <= 18 */
@@ -360,55 +108,55 @@ static void set_event(struct reading *r, struct ff_str name)
 	}
 }
 
-static void set_text(struct reading *r, struct ff_str *target, const struct value *v)
+static void set_text(struct reading *r, struct ff_str *target, const struct ff_value *v)
 {
-	if (v->type == VALUE_STRING) {
-		*target = unescape(&r->o->mem, v);
-	} else if (v->type != VALUE_NULL) {
+	if (v->type == FF_VALUE_STRING) {
+		*target = ff_reader_text(&r->o->mem, v);
+	} else if (v->type != FF_VALUE_NULL) {
 		r->o->bad++;
 	}
 }
 
-static void set_count(struct reading *r, int64_t *target, const struct value *v, int64_t max)
+static void set_count(struct reading *r, int64_t *target, const struct ff_value *v, int64_t max)
 {
 	int64_t n;
 	*target = -1;
-	if (v->type == VALUE_NUMBER && ff_str_int(v->raw, &n) && n >= 0 && n <= max) {
+	if (v->type == FF_VALUE_NUMBER && ff_str_int(v->raw, &n) && n >= 0 && n <= max) {
 		*target = n;
-	} else if (v->type != VALUE_NULL) {
+	} else if (v->type != FF_VALUE_NULL) {
 		r->o->bad++;
 	}
 }
 
-static void set_time(struct reading *r, ff_usec *target, const struct value *v, bool epoch)
+static void set_time(struct reading *r, ff_usec *target, const struct ff_value *v, bool epoch)
 {
 	struct ff_str s = v->raw;
 	*target = FF_TIME_NONE;
-	if (v->type == VALUE_NULL) {
+	if (v->type == FF_VALUE_NULL) {
 		return;
 	}
-	if (v->type == VALUE_STRING) {
-		s = unescape(&r->o->mem, v);
+	if (v->type == FF_VALUE_STRING) {
+		s = ff_reader_text(&r->o->mem, v);
 		if (ff_usec_rfc3339(s, target)) {
 			r->o->bad_times += !ff_usec_usable(*target);
 			return;
 		}
 	}
-	if (v->type != VALUE_NESTED && epoch && ff_jsonl_epoch(s, target)) {
+	if (v->type != FF_VALUE_NESTED && epoch && ff_jsonl_epoch(s, target)) {
 		return;
 	}
 	*target = FF_TIME_NONE;
 	r->o->bad_times++;
 }
 
-static void set_clock(struct reading *r, const struct value *v)
+static void set_clock(struct reading *r, const struct ff_value *v)
 {
-	struct ff_str s = v->type == VALUE_STRING ? unescape(&r->o->mem, v) : FF_STR("");
+	struct ff_str s = v->type == FF_VALUE_STRING ? ff_reader_text(&r->o->mem, v) : FF_STR("");
 	if (ff_str_eqz(s, "node")) {
 		r->o->clock = FF_JSONL_CLOCK_NODE;
 	} else if (ff_str_eqz(s, "collector")) {
 		r->o->clock = FF_JSONL_CLOCK_COLLECTOR;
-	} else if (v->type == VALUE_STRING) {
+	} else if (v->type == FF_VALUE_STRING) {
 		r->o->bad++;
 	}
 }
@@ -462,24 +210,26 @@ static enum key find_key(struct ff_str s)
 }
 
 /* `host` and `hostname` are the node unless `node` says it. */
-static void set_host(struct reading *r, const struct value *v)
+static void set_host(struct reading *r, const struct ff_value *v)
 {
 	struct ff_str host = {0};
-	if (v->type == VALUE_STRING) {
-		host = unescape(&r->o->mem, v); /* some loggers put objects here: no fault */
+	if (v->type == FF_VALUE_STRING) {
+		host = ff_reader_text(&r->o->mem, v); /* some loggers put objects here: no fault */
 	}
 	if (!r->o->node.p) {
 		r->o->node = host;
 	}
 }
 
-static void set_key(struct reading *r, enum key k, const struct value *v)
+static void set_key(struct reading *r, enum key k, const struct ff_value *v)
 {
 	struct ff_jsonl *o = r->o;
 	switch (k) {
 	case KEY_event:
-		if (v->type != VALUE_NULL) {
-			set_event(r, v->type == VALUE_STRING ? unescape(&o->mem, v) : FF_STR(""));
+		if (v->type != FF_VALUE_NULL) {
+			set_event(r,
+				v->type == FF_VALUE_STRING ? ff_reader_text(&o->mem, v)
+							   : FF_STR(""));
 		}
 		break;
 	case KEY_message:
@@ -488,8 +238,8 @@ static void set_key(struct reading *r, enum key k, const struct value *v)
 	case KEY_exc_info:
 	case KEY_exception:
 	case KEY_stack_trace:
-		if (v->type == VALUE_STRING) {
-			r->tail[k - KEY_exc_info] = unescape(&o->mem, v);
+		if (v->type == FF_VALUE_STRING) {
+			r->tail[k - KEY_exc_info] = ff_reader_text(&o->mem, v);
 		}
 		break;
 	case KEY_job: set_text(r, &o->job, v); break;
@@ -512,40 +262,23 @@ static void set_key(struct reading *r, enum key k, const struct value *v)
 	case KEY_date: set_time(r, &r->stamps[k - KEY_timestamp], v, true); break;
 	case KEY_clock: set_clock(r, v); break;
 	case KEY_complete:
-		o->complete = v->type == VALUE_TRUE ? 1 : v->type == VALUE_FALSE ? 0 : -1;
-		o->bad += o->complete < 0 && v->type != VALUE_NULL;
+		o->complete = v->type == FF_VALUE_TRUE ? 1 : v->type == FF_VALUE_FALSE ? 0 : -1;
+		o->bad += o->complete < 0 && v->type != FF_VALUE_NULL;
 		break;
 	case KEY_COUNT: break;
 	}
 }
 
 /* A key written with escapes is rare; it is compared unescaped all the same. */
-static bool read_members(struct cursor *c, struct reading *r)
+static bool read_members(struct ff_reader *c, struct reading *r)
 {
-	struct value name, v;
+	struct ff_value name, v;
 	bool first = true;
-	for (;;) {
-		skip_blank(c);
-		if (take(c, '}')) {
-			return first;
-		}
-		if (!take(c, '"') || !read_string(c, &name)) {
-			return false;
-		}
-		skip_blank(c);
-		if (!take(c, ':') || !read_value(c, 1, &v)) {
-			return false;
-		}
-		set_key(r, find_key(unescape(&r->o->mem, &name)), &v);
-		skip_blank(c);
-		if (take(c, '}')) {
-			return true;
-		}
-		if (!take(c, ',')) {
-			return false;
-		}
-		first = false;
+	int step;
+	while ((step = ff_reader_member(c, &first, &name, &v)) == 1) {
+		set_key(r, find_key(ff_reader_text(&r->o->mem, &name)), &v);
 	}
+	return step == 0;
 }
 
 /* The message and what is appended to it, each part on a line of its own. */
@@ -610,12 +343,12 @@ static void reset(struct ff_jsonl *o)
 
 int ff_jsonl_parse(struct ff_jsonl *o, struct ff_str line)
 {
-	struct cursor c = {line.p, line.p + line.n};
+	struct ff_reader c = {line.p, line.p + line.n};
 	struct reading r = {.o = o,
 		.stamps = {FF_TIME_NONE, FF_TIME_NONE, FF_TIME_NONE, FF_TIME_NONE}};
 	reset(o);
-	skip_blank(&c);
-	if (!take(&c, '{')) {
+	ff_reader_blank(&c);
+	if (!ff_reader_take(&c, '{')) {
 		return FF_EJSON;
 	}
 	/* No escape is longer unescaped: the views into mem stay valid, as it never grows again. */
@@ -623,7 +356,7 @@ int ff_jsonl_parse(struct ff_jsonl *o, struct ff_str line)
 	if (!read_members(&c, &r)) {
 		return FF_EJSON;
 	}
-	skip_blank(&c);
+	ff_reader_blank(&c);
 	if (c.p != c.end) {
 		return FF_EJSON;
 	}
