@@ -14,7 +14,8 @@
 
 #define CONNECTIONS 200u
 #define IDLE_SECONDS 30u
-#define DISCARD_MAX 16777216       /* bytes of a body that is too large; then the connection goes */
+#define DISCARD_MAX 33554432       /* bytes of a body that is too large; then the connection goes */
+#define BODIES_MAX (64u * 1024u * 1024u) /* bytes of all bodies; one beyond 1 MiB is told to wait */
 #define DRAIN_MS 20                /* between two looks at what a POST waits for */
 #define QUIET_US ((ff_usec)500000) /* nothing came for so long: the last lines have come */
 #define COMMIT_US (30 * FF_SECOND) /* an answer waits for its commit no longer */
@@ -32,6 +33,7 @@ struct api {
 	bool open, closing;
 	char *path;
 	struct request *requests;
+	size_t body_bytes; /* of all of them */
 };
 
 static void run(struct api *api);
@@ -112,6 +114,12 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 	return r;
 }
 
+static void drop_body(struct request *r)
+{
+	r->api->body_bytes -= r->body.len;
+	ff_buf_finish(&r->body);
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
 	enum MHD_RequestTerminationCode code)
 {
@@ -128,6 +136,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	api_export_orphan(r);
 	api_keep_orphan(r);
 	api_backup_orphan(r);
+	drop_body(r);
 	*(r->prev ? &r->prev->next : &api->requests) = r->next;
 	if (r->next) {
 		r->next->prev = r->prev;
@@ -135,6 +144,19 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	request_finish(r);
 	free(r);
 	*context = NULL;
+}
+
+/* What belongs to a connection and not to one of its requests. */
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+	enum MHD_ConnectionNotificationCode code)
+{
+	struct api *api = cls;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		*context = api_otlp_create(api->d);
+	} else {
+		api_otlp_destroy(*context);
+		*context = NULL;
+	}
 }
 
 static bool begins_with(const char *s, const char *front)
@@ -153,11 +175,16 @@ static void read_head(struct request *r, const char *method)
 	r->is_json = end == '\0' || end == ';' || end == ' ';
 	r->wants_text = begins_with(
 		MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept"), "text/plain");
+	const char *coding = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
+	r->is_coded = coding && *coding && strcasecmp(coding, "identity") != 0;
+	r->is_gzip = coding && !strcasecmp(coding, "gzip");
 	r->if_none_match =
 		ff_xstrdup(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match"));
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	r->uid = info ? socket_peer(info->connect_fd) : -1;
+	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	r->feeder = info ? info->socket_context : NULL;
 }
 
 /* Adds to the body; false to cut the connection. */
@@ -165,11 +192,15 @@ static bool take_body(struct request *r, const char *p, size_t n)
 {
 	size_t max = r->route ? r->route->body : 0;
 	r->too_large = r->too_large || r->body.len + n > max;
-	if (!r->too_large) {
+	/* bodies of usual size always have room: there are at most CONNECTIONS of them */
+	r->crowded = r->crowded || (r->body.len + n > FF_HTTP_BODY &&
+		r->api->body_bytes + n > BODIES_MAX);
+	if (!r->too_large && !r->crowded) {
 		ff_buf_add(&r->body, p, n);
+		r->api->body_bytes += n;
 		return true;
 	}
-	ff_buf_clear(&r->body);
+	drop_body(r);
 	r->thrown += n;
 	return r->thrown <= DISCARD_MAX;
 }
@@ -195,6 +226,11 @@ static enum MHD_Result send_answer(struct request *r)
 	}
 	(void)MHD_add_response_header(response, "Content-Type", r->type);
 	(void)MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (r->retry_s) {
+		char seconds[16];
+		(void)snprintf(seconds, sizeof seconds, "%u", r->retry_s);
+		(void)MHD_add_response_header(response, "Retry-After", seconds);
+	}
 	if (r->version) {
 		(void)MHD_add_response_header(response, "ETag", etag);
 	}
@@ -302,7 +338,7 @@ static void on_stored(void *ud)
 {
 	struct request *r = ud;
 	r->waits = false;
-	api_post_answer(r, true);
+	r->stored(r, true);
 	api_finish(r);
 }
 
@@ -324,7 +360,7 @@ static void look_after(struct request *r, ff_usec now)
 	} else if (now >= r->deadline_us) {
 		ledger_forget(r->d->ledger, &r->wait);
 		r->waits = false;
-		api_post_answer(r, false);
+		r->stored(r, false);
 		api_finish(r);
 	}
 }
@@ -335,7 +371,7 @@ static void on_drain(uv_timer_t *timer)
 	ff_usec now = (ff_usec)uv_now(&api->d->loop) * 1000;
 	bool any = false;
 	for (struct request *r = api->requests; r; r = r->next) {
-		if (r->pending && r->run) {
+		if (r->pending && r->stored) {
 			look_after(r, now);
 			any = any || r->pending;
 		}
@@ -347,6 +383,7 @@ static void on_drain(uv_timer_t *timer)
 
 void api_wait(struct request *r, struct ff_run *waited, bool end, ff_usec wait_us)
 {
+	r->stored = r->stored ? r->stored : api_post_answer;
 	ff_usec now = (ff_usec)uv_now(&r->d->loop) * 1000;
 	r->run = waited;
 	r->end = end;
@@ -369,7 +406,8 @@ static int start_mhd(struct api *api, int fd, struct ff_err *err)
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
 	api->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, api,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_CONNECTION_LIMIT,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
 		CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
 	const union MHD_DaemonInfo *info =
 		api->mhd ? MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;

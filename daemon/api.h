@@ -56,6 +56,11 @@ void api_backup_orphan(struct request *r);
 /* The daemon is ending: what is being written is given up. */
 void api_backup_stop(struct daemon *d);
 void api_keep_orphan(struct request *r);
+/* POST /v1/logs: OTLP. A connection's requests are one sender: what they bring of a stream is one
+ * text, and its streams end with the connection. */
+struct api_otlp *api_otlp_create(struct daemon *d);
+void api_otlp_destroy(struct api_otlp *o);
+void api_otlp_post(struct request *r);
 void api_post_start(struct request *r);
 void api_post_end(struct request *r);
 /* What a pending POST waited for has come, or will not. */

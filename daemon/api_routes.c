@@ -64,6 +64,7 @@ static const struct request_route routes[] = {
 	{REQUEST_POST, "/v1/jobs/{job}/start", api_post_start, FF_HTTP_BODY, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs/{job}/timeline", api_tables_timeline, 0, REQUEST_USER},
 	{REQUEST_GET, "/v1/jobs/{job}/verdict", api_jobs_verdict, 0, REQUEST_USER},
+	{REQUEST_POST, "/v1/logs", api_otlp_post, FF_OTLP_BODY, REQUEST_USER},
 	{REQUEST_GET, "/v1/status", get_status, 0, REQUEST_USER},
 };
 
@@ -128,6 +129,8 @@ void api_routes_dispatch(struct request *r)
 		request_problem(r, 404, "there is nothing here");
 	} else if (!request_admit(r, route->who)) {
 		return;
+	} else if (route->fn == api_otlp_post) {
+		route->fn(r); /* errors have a form of their own there */
 	} else if (r->too_large) {
 		request_problem(r, 413, "a body has at most %zu bytes here", route->body);
 	} else if (route->body && !r->is_json) {

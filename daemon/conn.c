@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "clock.h"
 #include "feed/intake.h"
+#include "feeder.h"
 #include "ledger.h"
 #include "shell/log.h"
 #include "socket.h"
@@ -403,18 +404,10 @@ static void on_intake_closing(void *ud, const char *reason)
 	c->error = reason;
 }
 
-/* Source "0" is nobody's alone: what its connections bring is appended. */
-static bool is_shared(const struct stream_state *ss)
-{
-	return !strcmp(ss->stream->origin.source, "0");
-}
-
 static void take_over(struct conn *c, struct stream_state *ss)
 {
 	struct conn *old = ss->conn;
-	if (is_shared(ss)) {
-		ss->speakers++;
-	} else if (old && old != c) {
+	if (!feeder_is_shared(ss) && old && old != c) {
 		ff_intake_forget(old->intake, ss->stream);
 		ff_log_info("conn", "peer=%s stream=%s was taken over by peer=%s", old->peer,
 			ss->stream->key, c->peer);
@@ -428,14 +421,11 @@ static void on_opened(void *ud, struct ff_run *run, struct ff_stream *s)
 {
 	struct conn *c = ud;
 	struct stream_state *ss = ledger_stream(c->server->d->ledger, run, s);
+	feeder_open(ss, c->uid);
 	take_over(c, ss);
 	/* nothing of it was acknowledged on this connection */
 	ss->acked_resume = ss->acked_done = UINT64_MAX;
 	c->behind = c->behind || ff_stream_resume(s) < ss->done;
-	if (ss->run->owner < 0 && c->uid >= 0) {
-		ss->run->owner = c->uid;
-		run->dirty = true;
-	}
 }
 
 static void on_text(void *ud, struct ff_run *run, struct ff_stream *s, const struct ff_chunk *chunk)
@@ -494,21 +484,7 @@ static void release(struct conn *c)
 		return;
 	}
 	c->ended = true;
-	size_t n;
-	const struct ff_intake_stream *streams = ff_intake_streams(c->intake, &n);
-	for (size_t i = 0; i < n; i++) {
-		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
-		if (ss && is_shared(ss) && ss->speakers && --ss->speakers) {
-			ff_intake_forget(c->intake, streams[i].stream); /* others go on */
-		}
-	}
-	ff_intake_end(c->intake, clock_wall());
-	streams = ff_intake_streams(c->intake, &n);
-	for (size_t i = 0; i < n; i++) {
-		if (streams[i].stream) {
-			ledger_touch(c->server->d->ledger, streams[i].run, streams[i].stream);
-		}
-	}
+	feeder_release(c->server->d->ledger, c->intake);
 }
 
 /* What is committed from now on is no news for it. */

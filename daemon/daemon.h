@@ -46,6 +46,8 @@
 	X(tail_let_go, "files of deleted runs that were met again and not read") \
 	X(requests, "HTTP requests") \
 	X(requests_bad, "HTTP requests answered with an error") \
+	X(otlp_busy, \
+		"OTLP requests told to come again: no room, or nothing is read now") \
 	X(unknown_jobs, "posted job ends of jobs that are not known")
 
 enum daemon_count {

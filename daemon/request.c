@@ -242,14 +242,14 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 	r->d->counts[DAEMON_COUNT_requests_bad]++;
 }
 
-static bool is_admin(const struct request *r)
+bool request_is_admin(const struct request *r)
 {
 	return r->uid == 0 || r->uid == (int64_t)geteuid();
 }
 
 bool request_admit(struct request *r, enum request_who who)
 {
-	bool good = who != REQUEST_ADMIN || is_admin(r);
+	bool good = who != REQUEST_ADMIN || request_is_admin(r);
 	if (!good) {
 		request_problem(r, 403, "only root and the daemon's own user may do this");
 	}
@@ -259,7 +259,7 @@ bool request_admit(struct request *r, enum request_who who)
 bool request_may(const struct request *r, const struct ff_run *run)
 {
 	const struct run_state *rs = run->user;
-	return is_admin(r) || !rs || rs->owner < 0 || rs->owner == r->uid;
+	return request_is_admin(r) || !rs || rs->owner < 0 || rs->owner == r->uid;
 }
 
 /* The name without ~N or /RUN. */

@@ -44,6 +44,7 @@ struct request {
 	struct api *api;
 	struct daemon *d;
 	void *connection; /* MHD's */
+	struct api_otlp *feeder; /* the connection's; NULL */
 	struct request *prev, *next;
 	enum request_method method;        /* HEAD is GET */
 	const struct request_route *route; /* NULL: there is none */
@@ -58,6 +59,8 @@ struct request {
 	bool is_json;        /* its body says so */
 	bool wants_text;     /* Accept: text/plain */
 	char *if_none_match; /* NULL */
+	bool is_gzip, is_coded; /* its body is compressed; in some way */
+	bool crowded;           /* there was no room for its body beside others */
 	int64_t uid;         /* of the peer; -1: not known */
 	/* the answer */
 	bool answered, pending, suspended;
@@ -65,6 +68,7 @@ struct request {
 	const char *type; /* constant */
 	struct ff_buf out;
 	uint32_t version;                 /* ETag; 0: none */
+	unsigned retry_s;                 /* Retry-After; 0: none */
 	void *listing;                    /* of api_list.c: the list that is being made */
 	void *reading;                    /* of api_logs.c: a thread reads for it */
 	void *saving;                     /* of api_backup.c: a backup is written for it */
@@ -78,6 +82,8 @@ struct request {
 	ff_usec began_us, deadline_us; /* the loop's time */
 	struct ledger_wait wait;
 	bool waits; /* in the ledger's list */
+	void (*stored)(struct request *r, bool stored); /* makes the answer then, or too late */
+	uint64_t rejected; /* of api_otlp.c */
 };
 
 /* A method's name; HEAD is GET. */
@@ -105,6 +111,8 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 struct ff_run *request_run(struct request *r, size_t index, bool exact);
 /* Is the peer one of those? False: a problem was answered. */
 bool request_admit(struct request *r, enum request_who who);
+/* Is the peer root or the daemon's own user? */
+bool request_is_admin(const struct request *r);
 /* May the peer read and write this run? Its owner, root and the daemon's user may. */
 bool request_may(const struct request *r, const struct ff_run *run);
 

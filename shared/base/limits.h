@@ -41,6 +41,7 @@
 #define FF_JSON_DEPTH 64                     /* nesting of a JSON value */
 #define FF_MAX_UNACKED (4u * 1024u * 1024u)  /* bytes a sender may have sent and not acknowledged */
 #define FF_HTTP_BODY (1024u * 1024u)         /* bytes of a request body */
+#define FF_OTLP_BODY (16u * 1024u * 1024u)   /* the same of OTLP, unpacked too; then 413 */
 
 /* Daemon. */
 #define FF_QUEUE_BYTES (16u * 1024u * 1024u) /* rows waiting for the store; then reading stops */

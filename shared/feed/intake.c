@@ -23,6 +23,7 @@ const char *ff_dialect_name(enum ff_dialect d)
 		[FF_DIALECT_PLAIN] = "plain",
 		[FF_DIALECT_SYSLOG] = "syslog",
 		[FF_DIALECT_WRONG_PORT] = "wrong-port",
+		[FF_DIALECT_OTLP] = "otlp",
 	};
 	return names[d];
 }

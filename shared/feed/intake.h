@@ -15,7 +15,8 @@
 #include "feed/runs.h"
 
 enum ff_dialect { FF_DIALECT_NONE, FF_DIALECT_NATIVE, FF_DIALECT_JSONL, FF_DIALECT_RAW,
-		  FF_DIALECT_PLAIN, FF_DIALECT_SYSLOG, FF_DIALECT_WRONG_PORT };
+		  FF_DIALECT_PLAIN, FF_DIALECT_SYSLOG, FF_DIALECT_WRONG_PORT,
+		  FF_DIALECT_OTLP };
 
 struct ff_intake;
 
@@ -75,6 +76,11 @@ void ff_intake_trust(struct ff_intake *in);
  * when it was opened. Never fails: what can't be used is counted or answered. With n = 0 and an
  * origin the stream is only made known. */
 void ff_intake_feed(struct ff_intake *in, const char *p, size_t n, ff_usec now_us);
+/* Takes the body of an OTLP/HTTP request (wire/otlp.h) instead; one intake for all requests of a
+ * connection. *ret_rejected: records of it that could not be taken (no text, no place for a stream,
+ * not admitted). FF_EJSON with err if the body has another form; then nothing of it was taken. */
+int ff_intake_otlp(struct ff_intake *in, struct ff_str body, ff_usec now_us, uint64_t *ret_rejected,
+		   struct ff_err *err);
 /* The peer closed, or the input ended. Streams that were not said to end become vanished (native,
  * daemon), ended (offline; JSON Lines and raw: closed). */
 void ff_intake_end(struct ff_intake *in, ff_usec now_us);

@@ -1,5 +1,4 @@
-/* intake_own: what intake.c shares with intake_jsonl.c, intake_native.c and intake_syslog.c.
- * Nobody else includes it. */
+/* intake_own: what intake.c shares with the dialects, intake_*.c. Nobody else includes it. */
 #pragma once
 
 #include "feed/intake.h"
@@ -44,6 +43,7 @@ struct ff_intake {
 	struct ff_run *named_run; /* the last one that an object of JSON Lines named */
 
 	uint64_t controls, usable;
+	uint64_t records; /* of the last body of OTLP */
 	struct ff_jsonl obj;
 	bool node_clock; /* JSON Lines: `time` is of the node's clock (an earlier job-start said so)
 			  */

@@ -246,15 +246,20 @@ struct ff_str ff_reader_text(struct ff_buf *mem, const struct ff_value *v)
 	return ff_str_n(mem->p + start, mem->len - start);
 }
 
+int ff_reader_name(struct ff_reader *c, bool *first, struct ff_value *ret_name)
+{
+	int r = step(c, '}', first);
+	return r == 1 && !read_name(c, ret_name) ? -1 : r;
+}
+
 int ff_reader_member(
 	struct ff_reader *c, bool *first, struct ff_value *ret_name, struct ff_value *ret_value)
 {
-	int r = step(c, '}', first);
-	return r == 1 && !(read_name(c, ret_name) && ff_reader_value(c, 1, ret_value)) ? -1 : r;
+	int r = ff_reader_name(c, first, ret_name);
+	return r == 1 && !ff_reader_value(c, 1, ret_value) ? -1 : r;
 }
 
-int ff_reader_element(struct ff_reader *c, bool *first, struct ff_value *ret)
+int ff_reader_item(struct ff_reader *c, bool *first)
 {
-	int r = step(c, ']', first);
-	return r == 1 && !ff_reader_value(c, 1, ret) ? -1 : r;
+	return step(c, ']', first);
 }

@@ -43,7 +43,9 @@ bool ff_reader_value(struct ff_reader *c, int depth, struct ff_value *ret);
  * closing bracket, which is taken, -1: bad. */
 int ff_reader_member(struct ff_reader *c, bool *first, struct ff_value *ret_name,
 		     struct ff_value *ret_value);
-int ff_reader_element(struct ff_reader *c, bool *first, struct ff_value *ret);
+/* The same, up to the value, which the caller reads before the next call. */
+int ff_reader_name(struct ff_reader *c, bool *first, struct ff_value *ret_name);
+int ff_reader_item(struct ff_reader *c, bool *first);
 /* The string's bytes: a view of raw if nothing is escaped, else of mem, which the caller has given
  * room for all of them (no escape is longer unescaped), so that no view moves. A lone \udc80 to
  * \udcff is the byte that Python's surrogateescape made it from. */

@@ -34,7 +34,7 @@ LIBRARIES = {
     "cJSON.h": r"shared/base/json\w*\.c",
     "archive.h": r"(client/source|daemon/backup)\.c",
     "archive_entry.h": r"(client/source|daemon/backup)\.c",
-    "zlib.h": r"client/source\.c",
+    "zlib.h": r"client/source\.c|daemon/gunzip\.c",
     "zstd.h": r"client/source\.c",
     "microhttpd.h": r"daemon/api\w*\.c",
 }

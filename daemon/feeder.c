@@ -1,0 +1,37 @@
+#include "feeder.h"
+
+#include "clock.h"
+#include "feed/intake.h"
+
+bool feeder_is_shared(const struct stream_state *ss)
+{
+	return !strcmp(ss->stream->origin.source, "0");
+}
+
+void feeder_open(struct stream_state *ss, int64_t uid)
+{
+	ss->speakers += feeder_is_shared(ss);
+	if (ss->run->owner < 0 && uid >= 0) {
+		ss->run->owner = uid;
+		ss->run->run->dirty = true;
+	}
+}
+
+void feeder_release(struct ledger *l, struct ff_intake *in)
+{
+	size_t n;
+	const struct ff_intake_stream *streams = ff_intake_streams(in, &n);
+	for (size_t i = 0; i < n; i++) {
+		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
+		if (ss && feeder_is_shared(ss) && ss->speakers && --ss->speakers) {
+			ff_intake_forget(in, streams[i].stream); /* others go on */
+		}
+	}
+	ff_intake_end(in, clock_wall());
+	streams = ff_intake_streams(in, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (streams[i].stream) {
+			ledger_touch(l, streams[i].run, streams[i].stream);
+		}
+	}
+}

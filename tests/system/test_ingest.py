@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""The ways in: OTLP, JSON Lines with acknowledgements, and the forms of Fluent Bit and Vector, with the real daemon."""
+import gzip
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from support import trial  # noqa: E402
+from support.http import Connection  # noqa: E402
+
+WIRE = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "wire"
+
+
+def texts(daemon, job):
+    """What is kept of a job: {stream: [text, ...]}, as its export says."""
+    out = {}
+    for raw in daemon.api.get(f"/v1/jobs/{job}/export").body.splitlines():
+        row = json.loads(raw)
+        if "message" in row:
+            out.setdefault(row["stream"], []).append(row["message"])
+    return out
+
+
+def counter(daemon, name):
+    return daemon.status()["counters"][name]
+
+
+# -- OTLP
+
+def text(s):
+    return {"stringValue": s}
+
+
+def attributes(**values):
+    return [{"key": k.replace("__", "."), "value": text(v) if isinstance(v, str) else {"intValue": str(v)}} for k, v in values.items()]
+
+
+def request(records, **resource):
+    """Records are texts or whole records."""
+    rows = [{"timeUnixNano": str(1767225600000000000 + i), "body": text(r)} if isinstance(r, str) else r for i, r in enumerate(records)]
+    return {"resourceLogs": [{"resource": {"attributes": attributes(**resource)}, "scopeLogs": [{"logRecords": rows}]}]}
+
+
+class Exporter:
+    """A client that keeps its connection, as exporters do."""
+
+    def __init__(self, daemon):
+        self.connection = Connection(daemon.api.path, 30)
+
+    def post(self, body, **headers):
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.connection.request("POST", "/v1/logs", body, {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}})
+        answer = self.connection.getresponse()
+        return answer.status, json.loads(answer.read()), answer.headers
+
+    def close(self):
+        self.connection.close()
+
+
+def test_otlp_exporter(t):
+    """What OpenTelemetry's own exporter sends, as it is and packed; kept when the answer came, whatever happens then."""
+    daemon = t.start()
+    body = (WIRE / "otlp-js.json").read_bytes()
+    exporter = Exporter(daemon)
+    t.same(exporter.post(body)[:2], (200, {}), "answer")
+    t.same(exporter.post(gzip.compress(body), Content_Encoding="gzip")[:2], (200, {}), "answer to a packed one")
+    daemon.restart()
+    kept = texts(daemon, "llm")
+    t.same(kept["/logs/rank-3.log"], ["step 1 loss 2.3\tü \0 nul"] * 2, "text of a file")
+    t.same(kept["llm-worker-3"][:1], ['{"event":"boom","code":7,"nested":{"a":[1,null]}}'], "a map as body")
+    verdict = daemon.api.end("llm", exit_code=1, state="FAILED")["verdict"]
+    t.same(([i["rank"] for i in verdict["initiating"]], verdict["fault"]["id"], verdict["final"]), ([3], "cuda-oom", True), "verdict")
+    daemon.stop()
+
+
+def test_otlp_batches(t):
+    """A traceback in two requests of one connection is one record; its stream ends with the connection."""
+    daemon = t.start()
+    exporter = Exporter(daemon)
+    who = {"job": "split", "rank": 0, "host__name": "node-0"}
+    t.same(exporter.post(request(["step 1", "Traceback (most recent call last):", '  File "/job/a.py", line 3, in main'], **who))[:2], (200, {}), "first half")
+    t.same(exporter.post(request(["    x()", "ValueError: both halves"], **who))[:2], (200, {}), "second half")
+    verdict = daemon.api.end("split", exit_code=1, wait="1s")["verdict"]
+    t.same(verdict["final"], False, "final while the connection is open")
+    exporter.close()
+    verdict = daemon.api.end("split", exit_code=1)["verdict"]
+    t.same(verdict["final"], True, "final after the connection")
+    events = [e for e in daemon.api.items("/v1/jobs/split/events") if e["kind"] == "fault"]
+    t.same([(e["stream"], e["line"], e["at"]["line"]) for e in events], [("rank-0", 2, 5)], "events")
+    daemon.stop()
+
+
+def test_otlp_rejected(t):
+    """What can't be taken is answered as the protocol says; the rest is kept."""
+    daemon = t.start()
+    exporter = Exporter(daemon)
+    status, answer, _ = exporter.post(request(["good", {"timeUnixNano": "0"}, {"body": {}}, "good too"], job="partly"))
+    t.same(status, 200, "status")
+    t.same(answer["partialSuccess"]["rejectedLogRecords"], "2", "rejected records")
+    t.check(answer["partialSuccess"]["errorMessage"], "no reason")
+    t.same(texts(daemon, "partly"), {"-": ["good", "good too"]}, "what is kept")
+    for body, headers, wanted in ((b"{", {}, 400), (b"[]", {}, 400), (b'{"resourceLogs":7}', {}, 400), (b"{}", {}, 200),
+                                  (b"\x0a\x00", {"Content_Type": "application/x-protobuf"}, 415), (b"x", {"Content_Encoding": "br"}, 415),
+                                  (b"x", {"Content_Encoding": "gzip"}, 400), (gzip.compress(b"{}")[:-4], {"Content_Encoding": "gzip"}, 400),
+                                  (gzip.compress(b" " * (17 << 20)), {"Content_Encoding": "gzip"}, 413), (b" " * (17 << 20), {}, 413)):
+        status, answer, got = exporter.post(body, **headers)
+        t.same(status, wanted, f"status for {body[:20]} {headers}")
+        t.same(got["Content-Type"], "application/json", "type of the answer")
+        t.check(status == 200 or (answer["message"] and answer["code"]), f"no Status for {body[:20]}: {answer}")
+    t.same(counter(daemon, "otlp_rejected"), 2, "otlp_rejected")
+    t.same(counter(daemon, "bad_otlp"), 3, "bad_otlp")
+    t.check(daemon.memory() < 400 << 20, f"{daemon.memory()} bytes of memory after large bodies")
+    exporter.close()
+    daemon.stop()
+
+
+if __name__ == "__main__":
+    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected)
