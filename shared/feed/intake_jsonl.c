@@ -164,8 +164,8 @@ static struct ff_stamp make_stamp(const struct ff_intake *in)
 {
 	const struct ff_jsonl *o = &in->obj;
 	struct ff_stamp s = FF_STAMP_NONE;
-	bool node = o->clock == FF_JSONL_CLOCK_UNSAID ? in->node_clock || o->container :
-		o->clock == FF_JSONL_CLOCK_NODE;
+	bool node = o->clock == FF_JSONL_CLOCK_UNSAID ? in->node_clock || o->container || o->shipped
+						      : o->clock == FF_JSONL_CLOCK_NODE;
 	if (o->time != FF_TIME_NONE) {
 		*(node ? &s.captured : &s.arrived) = o->time;
 	} else if (o->stamp != FF_TIME_NONE) {
@@ -220,7 +220,7 @@ void ff_intake_data(struct ff_intake *in)
 	struct ff_line_tags tags = make_tags(o, st->stream);
 	st->pos = o->offset >= 0 ? (uint64_t)o->offset : st->stream->fed + in->held[i].word.len;
 	st->ended = false;
-	put_line(in, i, o->text, make_stamp(in), tags, !o->container);
+	put_line(in, i, o->text, make_stamp(in), tags, !o->container && !o->piece);
 	in->usable++;
 }
 

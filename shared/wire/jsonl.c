@@ -1,6 +1,7 @@
 #include "wire/jsonl.h"
 
 #include "base/limits.h"
+#include "wire/label.h"
 #include "wire/reader.h"
 
 static const char *const event_names[] = {
@@ -96,6 +97,13 @@ struct reading {
 	struct ff_str message[3]; /* message, log, msg: the first that is there holds */
 	struct ff_str tail[3];    /* exc_info, exception, stack_trace */
 	ff_usec stamps[4];        /* timestamp, ts, @timestamp, date: likewise */
+	struct ff_str host;       /* of host or hostname */
+	struct ff_str node;       /* of kubernetes */
+	struct ff_str file, logtag, container;
+	struct ff_label label;
+	bool agent;                     /* it says things that only agents say */
+	bool cri;                       /* its CRI tag was read off */
+	bool partial, partial_last;     /* of a longer line; its end */
 };
 
 static void set_event(struct reading *r, struct ff_str name)
@@ -120,8 +128,9 @@ static void set_text(struct reading *r, struct ff_str *target, const struct ff_v
 static void set_count(struct reading *r, int64_t *target, const struct ff_value *v, int64_t max)
 {
 	int64_t n;
+	bool is = v->type == FF_VALUE_NUMBER || v->type == FF_VALUE_STRING;
 	*target = -1;
-	if (v->type == FF_VALUE_NUMBER && ff_str_int(v->raw, &n) && n >= 0 && n <= max) {
+	if (is && ff_str_int(v->raw, &n) && n >= 0 && n <= max) {
 		*target = n;
 	} else if (v->type != FF_VALUE_NULL) {
 		r->o->bad++;
@@ -189,6 +198,15 @@ enum key {
 	KEY_date,
 	KEY_clock,
 	KEY_complete,
+	KEY_kubernetes,
+	KEY_file,
+	KEY_logtag,
+	KEY__p,
+	KEY__partial,
+	KEY_partial_message,
+	KEY_partial_last,
+	KEY_container_id,
+	KEY_container_name,
 	KEY_COUNT
 };
 
@@ -196,7 +214,8 @@ static const char *const keys[KEY_COUNT] = {
 	"event", "message", "log", "msg", "exc_info", "exception", "stack_trace",
 	"job", "run", "node", "host", "hostname", "stream", "kind", "fd", "source",
 	"rank", "local_rank", "attempt", "offset", "time", "timestamp", "ts",
-	"@timestamp", "date", "clock", "complete",
+	"@timestamp", "date", "clock", "complete", "kubernetes", "file", "logtag", "_p", "_partial",
+	"partial_message", "partial_last", "container_id", "container_name",
 };
 
 static enum key find_key(struct ff_str s)
@@ -209,15 +228,54 @@ static enum key find_key(struct ff_str s)
 	return KEY_COUNT;
 }
 
-/* `host` and `hostname` are the node unless `node` says it. */
-static void set_host(struct reading *r, const struct ff_value *v)
+static struct ff_str text_of(struct reading *r, const struct ff_value *v)
 {
-	struct ff_str host = {0};
-	if (v->type == FF_VALUE_STRING) {
-		host = ff_reader_text(&r->o->mem, v); /* some loggers put objects here: no fault */
+	bool is = v->type == FF_VALUE_STRING; /* some loggers put objects there: no fault */
+	return is ? ff_reader_text(&r->o->mem, v) : (struct ff_str){0};
+}
+
+static bool truth_of(const struct ff_value *v)
+{
+	return v->type == FF_VALUE_TRUE ||
+		(v->type == FF_VALUE_STRING && ff_str_eqz(v->raw, "true"));
+}
+
+static void set_labels(struct reading *r, const struct ff_value *labels)
+{
+	struct ff_reader c = {labels->raw.p, labels->raw.p + labels->raw.n};
+	struct ff_value name, v;
+	bool first = true;
+	if (labels->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
+		return;
 	}
-	if (!r->o->node.p) {
-		r->o->node = host;
+	while (ff_reader_member(&c, &first, &name, &v) == 1) {
+		ff_label_add(&r->label, ff_reader_text(&r->o->mem, &name), text_of(r, &v));
+	}
+}
+
+/* Fluent Bit's filter kubernetes and Vector's source kubernetes_logs. */
+static void set_kubernetes(struct reading *r, const struct ff_value *object)
+{
+	struct ff_reader c = {object->raw.p, object->raw.p + object->raw.n};
+	struct ff_value name, v;
+	bool first = true;
+	if (object->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
+		return;
+	}
+	r->agent = true;
+	while (ff_reader_member(&c, &first, &name, &v) == 1) {
+		struct ff_str key = name.raw;
+		if (ff_str_eqz(key, "labels") || ff_str_eqz(key, "pod_labels")) {
+			set_labels(r, &v);
+		} else if (ff_str_eqz(key, "pod_name")) {
+			r->label.pod = text_of(r, &v);
+		} else if (ff_str_eqz(key, "container_name")) {
+			r->label.container = text_of(r, &v);
+		} else if (ff_str_eqz(key, "namespace_name") || ff_str_eqz(key, "pod_namespace")) {
+			r->label.space = text_of(r, &v);
+		} else if (ff_str_eqz(key, "host") || ff_str_eqz(key, "pod_node_name")) {
+			r->node = text_of(r, &v);
+		}
 	}
 }
 
@@ -246,7 +304,7 @@ static void set_key(struct reading *r, enum key k, const struct ff_value *v)
 	case KEY_run: set_text(r, &o->run, v); break;
 	case KEY_node: set_text(r, &o->node, v); break;
 	case KEY_host:
-	case KEY_hostname: set_host(r, v); break;
+	case KEY_hostname: r->host = text_of(r, v); break;
 	case KEY_stream: set_text(r, &o->stream, v); break;
 	case KEY_kind: set_text(r, &o->kind, v); break;
 	case KEY_fd: set_text(r, &o->fd, v); break;
@@ -264,6 +322,22 @@ static void set_key(struct reading *r, enum key k, const struct ff_value *v)
 	case KEY_complete:
 		o->complete = v->type == FF_VALUE_TRUE ? 1 : v->type == FF_VALUE_FALSE ? 0 : -1;
 		o->bad += o->complete < 0 && v->type != FF_VALUE_NULL;
+		break;
+	case KEY_kubernetes: set_kubernetes(r, v); break;
+	case KEY_file: r->file = text_of(r, v); break;
+	case KEY_logtag:
+		r->logtag = text_of(r, v);
+		r->agent = r->cri = true;
+		break;
+	case KEY__p: r->agent = r->cri = true; break;
+	case KEY__partial:
+	case KEY_partial_message: r->partial = truth_of(v); break;
+	case KEY_partial_last: r->partial_last = truth_of(v); break;
+	case KEY_container_id:
+	case KEY_container_name:
+		r->container = k == KEY_container_name || !r->container.n ? text_of(r, v)
+									  : r->container;
+		r->agent = true;
 		break;
 	case KEY_COUNT: break;
 	}
@@ -314,15 +388,73 @@ static void join_text(struct reading *r)
 	o->text = ff_buf_str(&o->join);
 }
 
-/* {"log":"text\n","stream":"stderr","time":"..."} (SOURCES.md cri-logs), and what shippers add. */
+static bool is_fd(struct ff_str s)
+{
+	return ff_str_eqz(s, "stdout") || ff_str_eqz(s, "stderr");
+}
+
+/* Docker's driver for fluentd calls it `source`. */
+static void find_fd(struct reading *r)
+{
+	struct ff_jsonl *o = r->o;
+	if (r->container.n && !o->stream.p && o->offset < 0 && is_fd(o->source)) {
+		o->stream = o->source;
+		o->source = (struct ff_str){0};
+	}
+}
+
+static bool is_shipped(const struct reading *r)
+{
+	const struct ff_jsonl *o = r->o;
+	bool docker = r->message[1].p && r->stamps[3] != FF_TIME_NONE; /* log, date */
+	return o->event == FF_JSONL_NONE && is_fd(o->stream) && (r->agent || docker);
+}
+
+/* NAME/FD: the two descriptors are two streams, because either may be cut in mid-line. */
+static struct ff_str name_shipped(const struct reading *r)
+{
+	struct ff_jsonl *o = r->o;
+	struct ff_label file = {.pod = r->label.pod, .container = r->label.container};
+	if (!file.pod.n) {
+		file.pod = r->file.n ? r->file : r->container;
+		file.container = (struct ff_str){0};
+	}
+	struct ff_str name = ff_label_stream(&file, o->stream, &o->mem);
+	return name.n ? name : o->stream;
+}
+
+/* What an agent says, in our words. */
+static void translate(struct reading *r)
+{
+	struct ff_jsonl *o = r->o;
+	find_fd(r);
+	if (!o->node.p) {
+		o->node = r->node.n ? r->node : r->host;
+	}
+	if (!o->job.p && r->label.name.n) {
+		o->job = ff_label_job(&r->label, &o->mem);
+		o->run = o->run.p ? o->run : ff_label_run(&r->label);
+	}
+	o->piece = (r->partial && !r->partial_last) || (r->logtag.n && r->logtag.p[0] == 'P');
+	o->shipped = is_shipped(r);
+	if (o->shipped) {
+		bool docker = r->message[1].p && o->time != FF_TIME_NONE && !r->cri;
+		o->piece = o->piece || (docker && !ff_str_ends(o->text, FF_STR("\n")));
+		o->fd = o->fd.p ? o->fd : o->stream;
+		o->stream = name_shipped(r);
+	} else if (!o->stream.p) {
+		o->stream = r->file;
+	}
+}
+
+/* {"log":"text\n","stream":"stderr","time":"..."} (SOURCES.md cri-logs). */
 static bool is_container(const struct reading *r)
 {
 	const struct ff_jsonl *o = r->o;
 	bool named = o->job.p || o->run.p || o->node.p || o->source.p || o->kind.p ||
 		o->rank >= 0 || o->local_rank >= 0 || o->attempt >= 0 || o->offset >= 0;
-	bool fd = ff_str_eqz(o->stream, "stdout") || ff_str_eqz(o->stream, "stderr");
-	return o->event == FF_JSONL_NONE && !named && fd && !r->message[0].p && r->message[1].p &&
-		o->time != FF_TIME_NONE;
+	return o->event == FF_JSONL_NONE && !named && is_fd(o->stream) && !r->message[0].p &&
+		r->message[1].p && o->time != FF_TIME_NONE && !is_shipped(r);
 }
 
 static void reset(struct ff_jsonl *o)
@@ -352,7 +484,7 @@ int ff_jsonl_parse(struct ff_jsonl *o, struct ff_str line)
 		return FF_EJSON;
 	}
 	/* No escape is longer unescaped: the views into mem stay valid, as it never grows again. */
-	(void)ff_buf_reserve(&o->mem, line.n + 1);
+	(void)ff_buf_reserve(&o->mem, line.n + 1 + FF_LABEL_TEXT);
 	if (!read_members(&c, &r)) {
 		return FF_EJSON;
 	}
@@ -365,6 +497,9 @@ int ff_jsonl_parse(struct ff_jsonl *o, struct ff_str line)
 	}
 	join_text(&r);
 	o->container = is_container(&r);
+	if (!o->container) {
+		translate(&r);
+	}
 	if (o->event == FF_JSONL_OTHER) {
 		o->has_text = true;
 		o->text = line;

@@ -4,6 +4,14 @@
  * their lengths. Only the known keys are kept; anything else is checked for its form and skipped.
  * Of a key that stands twice the last one holds. Depth at most FF_JSON_DEPTH.
  *
+ * Shippers' forms (docs.fluentbit.io, vector.dev; tests/fixtures/wire): an object whose `stream` is
+ * stdout or stderr and that has a `kubernetes` object, a CRI tag (`logtag`, `_p`), a container's
+ * `container_id` or `container_name`, or Docker's `log` beside Fluent Bit's `date`, is *shipped*.
+ * `kubernetes` tells the job (wire/label.h), the pod and the node; `file` is the stream where
+ * nothing else is; numbers may be strings, as Fluent Bit's record_modifier writes them. What a
+ * runtime cut is told by `logtag` P, `_partial`, or `partial_message` without `partial_last`; `_p`
+ * tells nothing: Fluent Bit leaves it at P on lines that it has joined.
+ *
  * In: a line without its LF. Out: struct ff_jsonl, whose views point into the line or into its own
  * buffer and are valid until the next parse. No I/O, no clock.
  *
@@ -38,6 +46,9 @@ struct ff_jsonl {
 	bool has_text;      /* it is a data object */
 	bool container;     /* docker's json-file: log, stream, time, and nobody named. Its text has
 			     * no LF where a longer line was cut, `time` is its node's clock */
+	bool shipped;       /* an agent read it off a container (see below): `time` is its node's
+			     * clock, `stream` and `fd` are made out of what it says */
+	bool piece;         /* the text is the front of a line: more comes in the next object */
 	struct ff_str
 		text; /* the message, then exc_info, exception, stack_trace, each on a new line */
 	/* absent or null: p is NULL */

@@ -1,6 +1,7 @@
 #include "wire/label.h"
 
-#define PART_MAX 253u /* bytes of a name: Kubernetes allows no longer one */
+#define PART_MAX 253u  /* bytes of a name: Kubernetes allows no longer one */
+#define STREAM_MAX 512u /* of a stream's first part, which may be a path */
 
 static const struct {
 	const char *key;
@@ -29,11 +30,11 @@ void ff_label_add(struct ff_label *l, struct ff_str key, struct ff_str value)
 	}
 }
 
-static void add(struct ff_buf *mem, const char *between, struct ff_str s)
+static void add(struct ff_buf *mem, const char *between, struct ff_str s, size_t max)
 {
 	if (s.n) {
 		ff_buf_addz(mem, between);
-		ff_buf_add(mem, s.p, s.n < PART_MAX ? s.n : PART_MAX);
+		ff_buf_add(mem, s.p, s.n < max ? s.n : max);
 	}
 }
 
@@ -46,8 +47,8 @@ struct ff_str ff_label_job(const struct ff_label *l, struct ff_buf *mem)
 {
 	size_t from = mem->len;
 	if (l->name.n) {
-		add(mem, "", l->name);
-		add(mem, ".", l->space);
+		add(mem, "", l->name, PART_MAX);
+		add(mem, ".", l->space, PART_MAX);
 	}
 	return made(mem, from);
 }
@@ -56,9 +57,9 @@ struct ff_str ff_label_stream(const struct ff_label *l, struct ff_str fd, struct
 {
 	size_t from = mem->len;
 	if (l->pod.n) {
-		add(mem, "", l->pod);
-		add(mem, "/", l->container);
-		add(mem, "/", fd);
+		add(mem, "", l->pod, STREAM_MAX);
+		add(mem, "/", l->container, PART_MAX);
+		add(mem, "/", fd, PART_MAX);
 	}
 	return made(mem, from);
 }

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 
-#define FF_LABEL_TEXT 1024u /* bytes that a made id and a made name have together at most */
+#define FF_LABEL_TEXT 2048u /* bytes that a made id and a made name have together at most */
 
 struct ff_label {
 	struct ff_str name, uid, space; /* of the job, its uid, the namespace; borrowed */

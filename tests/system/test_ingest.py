@@ -3,6 +3,7 @@
 import gzip
 import json
 import pathlib
+import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -115,5 +116,58 @@ def test_otlp_rejected(t):
     daemon.stop()
 
 
+# -- what agents send over TCP
+
+def send(daemon, raw):
+    """Sends bytes, ends its side, and gives back what came until the daemon ended too."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect(str(daemon.ingest))
+        s.sendall(raw)
+        s.shutdown(socket.SHUT_WR)
+        out = b""
+        while more := s.recv(65536):
+            out += more
+        return out
+
+
+def stamps(daemon, job, stream):
+    """(clock, stamp) of each kept line."""
+    rows = [json.loads(raw) for raw in daemon.api.get(f"/v1/jobs/{job}/export").body.splitlines()]
+    return [(r.get("clock"), r.get("time")) for r in rows if "message" in r and r["stream"] == stream]
+
+
+def test_fluent_bit(t):
+    """Captures of the real one: streams, joined parts, whose clock the times are of."""
+    daemon = t.start()
+    for name in ("tail", "cri", "docker"):
+        t.same(send(daemon, (WIRE / f"fluent-bit-{name}.jsonl").read_bytes()), b"", f"answer to {name}")
+    kept = texts(daemon, "fb")
+    t.same(kept.pop("/logs/rank-3.log"), ["step 1\tloss", "b\ue0fcd byte ", "\033[31mred\033[0m", "nul\0here", 'quote "x" back\\slash',
+                                          "crlf", "", "Traceback (most recent call last):", '  File "a.py"'], "text of a file")
+    for name in ("0.log", "docker.log"):
+        t.same(kept.pop(f"/logs/{name}/stderr"), ["first half second half"], f"joined line of {name}")
+        t.same(kept.pop(f"/logs/{name}/stdout"), ["whole"], f"whole line of {name}")
+        t.same(stamps(daemon, "fb", f"/logs/{name}/stdout"), [("node", "2026-01-01T00:00:00.200000Z")], f"stamp of {name}")
+    t.same(kept, {}, "other streams")
+    t.same([counter(daemon, n) for n in ("bad_json", "bad_values", "bad_times")], [0, 0, 0], "what is counted as bad")
+    daemon.stop()
+
+
+def test_vector(t):
+    """The forms of Vector's sources file and kubernetes_logs behind its sink socket (docs: vector.dev), a job named by a label."""
+    daemon = t.start()
+    pod = {"container_name": "main", "pod_labels": {"training.kubeflow.org/job-name": "llm"}, "pod_name": "llm-worker-0", "pod_namespace": "team",
+           "pod_node_name": "gpu-1"}
+    rows = [{"file": "/var/log/pods/x/0.log", "kubernetes": pod, "message": text, "source_type": "kubernetes_logs", "stream": fd,
+             "timestamp": f"2026-01-01T00:00:0{i}.5Z"} for i, (fd, text) in enumerate((("stderr", "one"), ("stdout", "two"), ("stderr", "three")))]
+    rows.append({"file": "/logs/rank-0.log", "host": "node-0", "job": "vec", "message": "step 1", "rank": 0, "source_type": "file", "timestamp": "2026-01-01T00:00:00Z"})
+    t.same(send(daemon, b"".join(json.dumps(r).encode() + b"\n" for r in rows)), b"", "answer")
+    t.same(texts(daemon, "llm.team"), {"llm-worker-0/main/stderr": ["one", "three"], "llm-worker-0/main/stdout": ["two"]}, "text of a pod")
+    t.same(stamps(daemon, "llm.team", "llm-worker-0/main/stdout"), [("node", "2026-01-01T00:00:01.500000Z")], "stamp of a pod")
+    t.same(texts(daemon, "vec"), {"/logs/rank-0.log": ["step 1"]}, "text of a file")
+    daemon.stop()
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected)
+    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected, test_fluent_bit, test_vector)

@@ -183,7 +183,7 @@ END_TEST
 
 /* A value of the wrong form is taken as absent and counted; the text still counts. */
 static const char *const bad_values[] = {
-	"{\"job\":4711,\"message\":\"a\"}", "{\"rank\":\"3\",\"message\":\"a\"}",
+	"{\"job\":4711,\"message\":\"a\"}", "{\"rank\":\"three\",\"message\":\"a\"}",
 	"{\"rank\":-1,\"message\":\"a\"}", "{\"rank\":131072,\"message\":\"a\"}",
 	"{\"rank\":1.5,\"message\":\"a\"}", "{\"rank\":99999999999999999999,\"message\":\"a\"}",
 	"{\"offset\":-1,\"message\":\"a\"}", "{\"offset\":9007199254740992,\"message\":\"a\"}",
@@ -199,6 +199,123 @@ START_TEST(test_bad_values)
 	ck_assert(o.has_text);
 	ck_assert_int_eq(o.rank, -1);
 	ck_assert_int_eq(o.offset, -1);
+	ff_jsonl_finish(&o);
+}
+END_TEST
+
+/* ---- what agents send (tests/fixtures/wire has whole captures) */
+
+#define NS "2026-01-01T00:00:00.123456789Z"
+#define FLUENT "\"kubernetes\":{\"pod_name\":\"llm-0\",\"namespace_name\":\"team\"," \
+	"\"labels\":{\"app\":\"x\",\"job-name\":\"llm\",\"controller-uid\":\"u-1\"}," \
+	"\"host\":\"gpu-1\",\"container_name\":\"main\"}"
+#define VECTOR "\"kubernetes\":{\"container_name\":\"main\",\"pod_labels\":" \
+	"{\"training.kubeflow.org/job-name\":\"llm\",\"job-name\":\"other\"}," \
+	"\"pod_name\":\"llm-0\",\"pod_namespace\":\"team\",\"pod_node_name\":\"gpu-1\"}"
+
+static const struct {
+	const char *line;
+	const char *job, *run, *node, *stream, *fd; /* NULL: absent */
+	bool shipped, piece;
+	int64_t rank;
+} agents[] = {
+	/* Fluent Bit: tail with path_key, record_modifier (whose values are strings) */
+	{"{\"timestamp\":\"2026-01-01T00:00:00.1Z\",\"stream\":\"/l/r.log\",\"log\":\"x\","
+	 "\"job\":\"4711\",\"rank\":\"3\",\"node\":\"n\"}",
+		"4711", NULL, "n", "/l/r.log", NULL, false, false, 3},
+	/* parser cri; multiline.parser cri, which leaves _p at P on what it joined */
+	{"{\"date\":1767225600.1,\"time\":\"" NS "\",\"stream\":\"stderr\",\"logtag\":\"P\","
+	 "\"message\":\"a \",\"file\":\"/l/0.log\"}",
+		NULL, NULL, NULL, "/l/0.log/stderr", "stderr", true, true, -1},
+	{"{\"date\":1767225600.1,\"time\":\"" NS "\",\"stream\":\"stderr\",\"logtag\":\"F\","
+	 "\"message\":\"b\",\"file\":\"/l/0.log\"}",
+		NULL, NULL, NULL, "/l/0.log/stderr", "stderr", true, false, -1},
+	{"{\"date\":1767225600123,\"time\":\"" NS "\",\"stream\":\"stdout\",\"_p\":\"P\","
+	 "\"log\":\"a b\"}",
+		NULL, NULL, NULL, "stdout", "stdout", true, false, -1},
+	/* parser docker keeps the LF, and its absence */
+	{"{\"date\":1767225600.1,\"log\":\"a \",\"stream\":\"stderr\",\"time\":\"" NS "\","
+	 "\"job\":\"j\"}",
+		"j", NULL, NULL, "stderr", "stderr", true, true, -1},
+	{"{\"date\":1767225600.1,\"log\":\"b\\n\",\"stream\":\"stderr\",\"time\":\"" NS "\","
+	 "\"job\":\"j\"}",
+		"j", NULL, NULL, "stderr", "stderr", true, false, -1},
+	/* filter kubernetes: the label names the job, unless the object does */
+	{"{\"date\":1767225600.1,\"stream\":\"stderr\",\"logtag\":\"F\",\"message\":\"m\","
+	 FLUENT "}",
+		"llm.team", "u-1", "gpu-1", "llm-0/main/stderr", "stderr", true, false, -1},
+	{"{\"job\":\"mine\",\"stream\":\"stderr\",\"log\":\"m\"," FLUENT "}", "mine", NULL, "gpu-1",
+		"llm-0/main/stderr", "stderr", true, false, -1},
+	/* Vector: kubernetes_logs, with and without its own joining; file */
+	{"{\"file\":\"/var/log/pods/x/0.log\"," VECTOR ",\"message\":\"m\",\"source_type\":"
+	 "\"kubernetes_logs\",\"stream\":\"stdout\",\"timestamp\":\"" NS "\"}",
+		"llm.team", NULL, "gpu-1", "llm-0/main/stdout", "stdout", true, false, -1},
+	{"{" VECTOR ",\"_partial\":true,\"message\":\"m\",\"stream\":\"stdout\"}", "llm.team", NULL,
+		"gpu-1", "llm-0/main/stdout", "stdout", true, true, -1},
+	{"{\"file\":\"/l/rank-0.log\",\"host\":\"n\",\"job\":\"j\",\"message\":\"m\",\"rank\":0,"
+	 "\"source_type\":\"file\",\"timestamp\":\"" NS "\"}",
+		"j", NULL, "n", "/l/rank-0.log", NULL, false, false, 0},
+	/* Docker's driver for fluentd */
+	{"{\"container_id\":\"ab\",\"container_name\":\"/train\",\"source\":\"stderr\","
+	 "\"log\":\"m\",\"partial_message\":\"true\",\"partial_last\":\"false\",\"job\":\"j\"}",
+		"j", NULL, NULL, "/train/stderr", "stderr", true, true, -1},
+	{"{\"container_id\":\"ab\",\"container_name\":\"/train\",\"source\":\"stderr\","
+	 "\"log\":\"m\",\"partial_message\":\"true\",\"partial_last\":\"true\",\"job\":\"j\"}",
+		"j", NULL, NULL, "/train/stderr", "stderr", true, false, -1},
+	/* one that only looks like it: its stream is what it says */
+	{"{\"job\":\"j\",\"stream\":\"stderr\",\"time\":\"" NS "\",\"message\":\"m\"}", "j", NULL,
+		NULL, "stderr", NULL, false, false, -1},
+	{"{\"job\":\"j\",\"message\":\"m\",\"kubernetes\":7,\"file\":[],\"logtag\":{},"
+	 "\"container_name\":null}",
+		"j", NULL, NULL, NULL, NULL, false, false, -1},
+};
+
+static void check_text(const char *line, const char *what, struct ff_str got, const char *wanted)
+{
+	ck_assert_msg(wanted ? ff_str_eqz(got, wanted) : !got.n, "%s: %s is \"%.*s\"", line, what,
+		FF_STR_ARG(got));
+}
+
+START_TEST(test_agents)
+{
+	struct ff_jsonl o = {0};
+	const char *line = agents[_i].line;
+	ck_assert_int_eq(ff_jsonl_parse(&o, ff_str_z(line)), 0);
+	check_text(line, "job", o.job, agents[_i].job);
+	check_text(line, "run", o.run, agents[_i].run);
+	check_text(line, "node", o.node, agents[_i].node);
+	check_text(line, "stream", o.stream, agents[_i].stream);
+	check_text(line, "fd", o.fd, agents[_i].fd);
+	check_text(line, "source", o.source, NULL);
+	ck_assert_int_eq(o.rank, agents[_i].rank);
+	/* without anybody's name the docker form of a file is told from an agent's */
+	ck_assert_msg(o.shipped == agents[_i].shipped, "%s: shipped", line);
+	ck_assert_msg(o.piece == agents[_i].piece, "%s: piece", line);
+	ck_assert_uint_eq(o.bad + o.bad_times, 0);
+	ff_jsonl_finish(&o);
+}
+END_TEST
+
+/* Names as long as they come, made beside a line that is escaped all over. */
+START_TEST(test_long_names)
+{
+	struct ff_jsonl o = {0};
+	struct ff_buf line = {0};
+	ff_buf_addz(&line, "{\"stream\":\"stderr\",\"message\":\"");
+	for (int i = 0; i < 300; i++) {
+		ff_buf_addz(&line, "\\t");
+	}
+	ff_buf_addz(&line, "\",\"kubernetes\":{");
+	static const char *const keys[] = {"pod_name", "container_name", "namespace_name", "host"};
+	for (size_t k = 0; k < N(keys); k++) {
+		ff_buf_addf(&line, "\"%s\":\"%0600d\",", keys[k], 1);
+	}
+	ff_buf_addf(&line, "\"labels\":{\"job-name\":\"%0600d\"}}}", 1);
+	ck_assert_int_eq(ff_jsonl_parse(&o, ff_buf_str(&line)), 0);
+	ck_assert_uint_eq(o.text.n, 300);
+	ck_assert(ff_str_ends(o.stream, FF_STR("/stderr")));
+	ck_assert(o.stream.n < 1100 && o.job.n < 600);
+	ff_buf_finish(&line);
 	ff_jsonl_finish(&o);
 }
 END_TEST
@@ -346,6 +463,8 @@ int main(void)
 	tcase_add_test(tc, test_keys);
 	LOOP(tc, test_host, N(hosts));
 	LOOP(tc, test_bad_values, N(bad_values));
+	LOOP(tc, test_agents, N(agents));
+	tcase_add_test(tc, test_long_names);
 	LOOP(tc, test_events, N(events));
 	LOOP(tc, test_times, N(times));
 	LOOP(tc, test_any_bytes, 10);
