@@ -217,6 +217,8 @@ static enum MHD_Result send_answer(struct request *r)
 	(void)snprintf(etag, sizeof etag, "\"%u\"", r->version);
 	bool unchanged = is_unchanged(r, etag);
 	size_t n = unchanged ? 0 : r->out.len;
+	ff_log_debug("api", "uid=%lld uri=%s status=%u bytes=%zu", (long long)r->uid, r->uri,
+		unchanged ? 304 : r->status, n);
 	char *bytes = ff_buf_take(&r->out);
 	struct MHD_Response *response =
 		MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE);

@@ -7,6 +7,7 @@
 #include "feed/runs.h"
 #include "shell/addr.h"
 #include "shell/file.h"
+#include "shell/log.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -265,6 +266,14 @@ static int check_catalog(const struct config *c, struct ff_err *err)
 	return r < 0 ? ff_err_set(err, FF_EUSAGE, "catalog: %s", why.text) : 0;
 }
 
+static int check_log(const struct config *c, struct ff_err *err)
+{
+	enum ff_log_level level;
+	return ff_log_level_parse(ff_str_z(c->log_level), &level) ? 0 :
+		ff_err_set(err, FF_EUSAGE, "log-level: \"%s\" is not error, warn, info or debug",
+			c->log_level);
+}
+
 static int check(const struct config *c, struct ff_err *err)
 {
 	int r = check_socket(c->ingest_socket, "ingest-socket", err);
@@ -283,6 +292,9 @@ static int check(const struct config *c, struct ff_err *err)
 	}
 	if (r == 0) {
 		r = check_catalog(c, err);
+	}
+	if (r == 0) {
+		r = check_log(c, err);
 	}
 	if (r == 0 && c->default_job) {
 		r = ff_runs_check_name(ff_str_z(c->default_job), "job id", err) < 0 ? FF_EUSAGE : 0;

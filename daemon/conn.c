@@ -212,6 +212,7 @@ void conn_close(struct conn *c)
 	if (c->state == CONN_CLOSED) {
 		return;
 	}
+	ff_log_debug("conn", "peer=%s bytes=%llu closed", c->peer, (unsigned long long)c->bytes);
 	release(c);
 	detach(c);
 	ledger_forget(c->server->d->ledger, &c->wait);
@@ -809,6 +810,7 @@ void conn_accept(struct server *server, int fd, bool tcp)
 		return;
 	}
 	name_peer(c);
+	ff_log_debug("conn", "peer=%s connected", c->peer);
 	c->intake = ff_intake_create(&d->runs,
 		&(struct ff_intake_options){
 			.default_job = d->config->default_job,

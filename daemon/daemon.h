@@ -48,6 +48,7 @@
 	X(requests_bad, "HTTP requests answered with an error") \
 	X(otlp_busy, \
 		"OTLP requests told to come again: no room, or nothing is read now") \
+	X(log_omitted, "lines of the log that were left out as repeats") \
 	X(unknown_jobs, "posted job ends of jobs that are not known")
 
 enum daemon_count {

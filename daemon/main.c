@@ -24,13 +24,14 @@
 #define COMMIT_US (3 * FF_SECOND)  /* for the last commit */
 #define THREADS_US (4 * FF_SECOND) /* then threads that hang are left behind */
 #define STOP_MS 10
+#define PULSE_MS 1000
 #define FILES_WANTED 65536u
 
 /* The daemon and what main alone knows of it. */
 struct program {
 	struct daemon d; /* first: what the parts see */
 	uv_signal_t term, interrupt;
-	uv_timer_t stop;
+	uv_timer_t stop, pulse;
 	bool signals_open, stop_open;
 	int lock;
 	ff_usec stopping_us; /* monotonic */
@@ -73,6 +74,7 @@ static void close_handles(struct program *p)
 	}
 	if (p->stop_open) {
 		uv_close((uv_handle_t *)&p->stop, NULL);
+		uv_close((uv_handle_t *)&p->pulse, NULL);
 	}
 }
 
@@ -139,14 +141,24 @@ static void on_signal(uv_signal_t *handle, int number)
 	daemon_stop(&p->d, 0);
 }
 
+/* What is done each second. */
+static void on_pulse(uv_timer_t *timer)
+{
+	struct program *p = timer->data;
+	ff_log_tick(false);
+	p->d.counts[DAEMON_COUNT_log_omitted] = ff_log_omitted();
+}
+
 /* ---- the beginning */
 
 static int open_signals(struct program *p, struct ff_err *err)
 {
 	uv_loop_t *loop = &p->d.loop;
 	uv_timer_init(loop, &p->stop);
-	p->stop.data = p;
+	uv_timer_init(loop, &p->pulse);
+	p->stop.data = p->pulse.data = p;
 	p->stop_open = true;
+	uv_timer_start(&p->pulse, on_pulse, PULSE_MS, PULSE_MS);
 	uv_signal_init(loop, &p->term);
 	uv_signal_init(loop, &p->interrupt);
 	p->term.data = p->interrupt.data = p;
@@ -313,8 +325,12 @@ int main(int argc, char **argv)
 		config_print(&config, &out);
 		status = print(&out);
 	} else if (!config.check) {
+		enum ff_log_level level = FF_LOG_INFO;
+		(void)ff_log_level_parse(ff_str_z(config.log_level), &level);
+		ff_log_open(level, clock_mono);
 		raise_limits();
 		status = run(&config);
+		ff_log_tick(true);
 	}
 	config_finish(&config);
 	return status;

@@ -43,5 +43,18 @@ def test_sample(t):
     t.check("said.conf:1: unknown key" in ask(t, "--config", said, "--check-config", status=64), "an unknown key is named")
 
 
+def test_log_levels(t):
+    """Each request at debug, life at info, nothing below error."""
+    said = {}
+    for level in ("debug", "info", "error"):
+        daemon = t.start(level, [("log-level", level)])
+        daemon.api.get("/v1/jobs")
+        daemon.stop()
+        said[level] = daemon.log_path.read_text()
+    t.check("debug: group=api uid=" in said["debug"] and "uri=/v1/jobs status=200" in said["debug"], f"a request at debug: {said['debug']}")
+    t.same({line.split(":")[0] for line in said["info"].splitlines()}, {"info"}, f"levels at info: {said['info']}")
+    t.same(said["error"], "", "what is said at error")
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_sample)
+    trial.main(__doc__, test_sample, test_log_levels)

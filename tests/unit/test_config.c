@@ -25,6 +25,8 @@ static const struct {
 	{{"--tail", "logs/x"}, "tail"},
 	{{"--tail", "/logs/{nothing}/x"}, "nothing"},
 	{{"--catalog", "/nonexistent/own"}, "catalog: "},
+	{{"--log-level", "debug"}, NULL},
+	{{"--log-level", "loud"}, "log-level"},
 	{{"--default-job", "x"}, NULL},
 	{{"--default-job", "a/b"}, "job id"},
 	{{"--default-job", "none"}, "none"},
