@@ -3,6 +3,7 @@
 #include "api.h"
 #include "clock.h"
 #include "ledger.h"
+#include "notify.h"
 #include "retain.h"
 #include "server.h"
 #include "shell/log.h"
@@ -33,6 +34,7 @@ struct program {
 	uv_signal_t term, interrupt;
 	uv_timer_t stop, pulse;
 	bool signals_open, stop_open;
+	struct notify notify;
 	int lock;
 	ff_usec stopping_us; /* monotonic */
 	bool closing;        /* the parts are being closed */
@@ -115,6 +117,7 @@ void daemon_stop(struct daemon *d, int status)
 	d->stopping = true;
 	d->status = status;
 	p->stopping_us = clock_mono();
+	notify_send(&p->notify, "STOPPING=1");
 	daemon_hold(d, true);
 	struct store_status t;
 	store_status(d->store, &t);
@@ -141,10 +144,30 @@ static void on_signal(uv_signal_t *handle, int number)
 	daemon_stop(&p->d, 0);
 }
 
+static void tell_manager(struct program *p)
+{
+	const struct daemon *d = &p->d;
+	ff_usec now = clock_mono();
+	struct store_status t;
+	char text[400];
+	store_status(d->store, &t);
+	(void)notify_watchdog(&p->notify, now, t.commits + t.retries, t.queued > 0);
+	if (t.failing) {
+		(void)snprintf(text, sizeof text, "reads nothing: %s", t.text);
+	} else {
+		(void)snprintf(text, sizeof text, "%zu runs, %zu connections", d->runs.nruns,
+			d->server->nconns);
+	}
+	notify_status(&p->notify, now, text);
+}
+
 /* What is done each second. */
 static void on_pulse(uv_timer_t *timer)
 {
 	struct program *p = timer->data;
+	if (p->d.ready && !p->closing) {
+		tell_manager(p);
+	}
 	ff_log_tick(false);
 	p->d.counts[DAEMON_COUNT_log_omitted] = ff_log_omitted();
 }
@@ -228,6 +251,8 @@ static void serve(struct program *p)
 	ff_log_info("main", "firstfault " FF_VERSION " is ready, state=%s runs=%zu",
 		d->config->state, d->runs.nruns);
 	(void)ledger_flush_all(d->ledger); /* what the restore changed */
+	notify_send(&p->notify, "READY=1");
+	tell_manager(p);
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 }
 
@@ -254,11 +279,13 @@ static int run(const struct config *config)
 		ff_log_error("main", "%s", err.text);
 		return EXIT_IO;
 	}
+	notify_open(&p.notify);
 	int r = config->catalog ? ff_library_read(&d->own, config->catalog, &err) : 0;
 	r = r ? r : ff_library_load(&d->own, &d->catalog, &err);
 	if (r < 0) {
 		ff_log_error("main", "%s", err.text);
 		ff_library_finish(&d->own);
+		notify_close(&p.notify);
 		close(p.lock);
 		return config->catalog ? EXIT_IO : EXIT_INTERNAL; /* it was good a moment ago */
 	}
@@ -279,6 +306,7 @@ static int run(const struct config *config)
 	ff_catalog_destroy(d->catalog);
 	ff_pages_finish(&d->pages);
 	ff_library_finish(&d->own);
+	notify_close(&p.notify);
 	close(p.lock);
 	if (busy) {
 		ff_log_error("main", "the loop ended with open handles");

@@ -9,6 +9,7 @@
 #include "shell/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -639,6 +640,7 @@ static void hand_back(struct store *s, struct batch *b)
 static void work(void *ud)
 {
 	struct store *s = ud;
+	(void)pthread_setname_np(pthread_self(), "store"); /* as top and gdb show it */
 	ff_usec later_us = 0; /* when a step that could not be done is tried again */
 	for (bool stop = false;;) {
 		struct batch *b = next_batch(s, &later_us, &stop);

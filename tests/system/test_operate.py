@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Operation: the configuration and its sample file."""
+import contextlib
+import ctypes
 import os
 import pathlib
 import re
+import shutil
+import socket
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support import trial  # noqa: E402
+from support import poll, trial  # noqa: E402
 from support.daemon import environment  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -56,5 +60,107 @@ def test_log_levels(t):
     t.same(said["error"], "", "what is said at error")
 
 
+# ---- the service manager
+
+
+class Manager:
+    """The socket of sd_notify(3)."""
+
+    def __init__(self, folder):
+        self.path = folder / "notify.sock"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(self.path))
+        self.socket.setblocking(False)
+        self.said = []
+
+    def prefix(self, **more):
+        return ("env", f"NOTIFY_SOCKET={self.path}", *(f"{k}={v}" for k, v in more.items()))
+
+    def lines(self):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.said += self.socket.recv(4096).decode().split("\n")
+        return self.said
+
+    def wait(self, line, seconds=20):
+        poll.until(lambda: f"{line} among {self.said[-20:]}", lambda: any(x.startswith(line) for x in self.lines()), seconds)
+
+
+class Stopped:
+    """One thread of a process, stopped: it hangs, and the others go on."""
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # sys/ptrace.h
+
+    def __init__(self, thread):
+        self.thread = thread
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        self.libc.ptrace.restype = ctypes.c_long
+
+    def __enter__(self):
+        if self.libc.ptrace(self.SEIZE, self.thread, None, None) < 0:
+            raise trial.Skip(f"ptrace: {os.strerror(ctypes.get_errno())}")
+        self.libc.ptrace(self.INTERRUPT, self.thread, None, None)
+        os.waitpid(self.thread, 0x40000000)  # __WALL
+
+    def __exit__(self, *_):
+        self.libc.ptrace(self.DETACH, self.thread, None, None)
+
+
+def test_notify(t):
+    """READY once it is, STATUS, pings, STOPPING."""
+    manager = Manager(t.folder)
+    daemon = t.start(options=[], prefix=manager.prefix(WATCHDOG_USEC=2000000))
+    manager.wait("READY=1")
+    manager.wait("STATUS=0 runs")
+    poll.until(lambda: f"three pings: {manager.said}", lambda: manager.lines().count("WATCHDOG=1") >= 3)
+    daemon.stop()
+    manager.wait("STOPPING=1")
+    t.check(manager.said.index("READY=1") < manager.said.index("STOPPING=1"), f"in order: {manager.said}")
+
+
+def test_watchdog_of_the_store(t):
+    """Pings stop while the store's thread hangs with work before it, and come back with it."""
+    manager = Manager(t.folder)
+    daemon = t.start(options=[], prefix=manager.prefix(WATCHDOG_USEC=2000000))
+    manager.wait("WATCHDOG=1")
+    tasks = pathlib.Path(f"/proc/{daemon.process.pid}/task")
+    store, = (int(task.name) for task in tasks.iterdir() if (task / "comm").read_text().strip() == "store")
+
+    def pinged(seconds):
+        manager.lines()
+        before = manager.said.count("WATCHDOG=1")
+        with contextlib.suppress(poll.Late):
+            poll.until("a ping", lambda: manager.lines().count("WATCHDOG=1") > before, seconds)
+        return manager.said.count("WATCHDOG=1") > before
+
+    with Stopped(store):
+        t.check(pinged(3), "a thread that has nothing to do is no hang")
+        begun = t.spawn(t.client, "job", "start", "j", env=daemon.env)  # waits for its commit
+        poll.until("the pings to stop", lambda: not pinged(1.5))
+        t.check(not pinged(2), "no ping while it hangs")
+        t.check(daemon.api.get("/healthz").status == 200, "the loop goes on")
+    t.check(pinged(5), "pings after it goes on")
+    t.same(begun.wait(20), 0, "what waited for its commit")
+
+
+def test_service_unit(t):
+    """deploy/systemd/firstfaultd.service is right, and walls the daemon in."""
+    if not shutil.which("systemd-analyze"):
+        t.skip("no systemd-analyze")
+    unit = t.folder / "firstfaultd.service"
+    text = (ROOT / "deploy/systemd/firstfaultd.service").read_text()
+    unit.write_text(text.replace("/usr/sbin/firstfaultd", t.daemon))
+    done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60)
+    t.same((done.returncode, done.stderr), (0, ""), "systemd-analyze verify")
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", str(unit)], capture_output=True, text=True, timeout=60)
+    if done.returncode and "offline" in done.stderr:
+        t.skip("systemd-analyze has no --offline (before 250)")
+    level = re.search(r"exposure level for \S+: ([\d.]+)", done.stdout)
+    print(f"  exposure {level.group(1)}")
+    t.check(float(level.group(1)) <= 2.5, f"exposure: {done.stdout[-300:]}")
+    flags = re.findall(r"--([a-z-]+)", text.split("ExecStart=")[1].split("\nExecReload")[0])
+    t.same([f for f in flags if f"--{f}" not in ask(t, "--help")], [], "flags of ExecStart that firstfaultd does not have")
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_sample, test_log_levels)
+    trial.main(__doc__, test_sample, test_log_levels, test_notify, test_watchdog_of_the_store, test_service_unit)
