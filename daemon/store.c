@@ -477,7 +477,13 @@ static void say_database(struct store *s, int rc, struct failure *ret)
 {
 	/* a successful write in between may have changed the errno: SQLite says which one counts */
 	int e = (rc & 0xff) == SQLITE_IOERR ? sqlite3_system_errno(s->base.db) : 0;
-	e = (rc & 0xff) == SQLITE_FULL ? ENOSPC : (rc & 0xff) == SQLITE_READONLY ? EROFS : e;
+	if ((rc & 0xff) == SQLITE_FULL) {
+		e = ENOSPC;
+	} else if ((rc & 0xff) == SQLITE_READONLY) {
+		e = EROFS;
+	} else if ((rc & 0xff) == SQLITE_IOERR && !is_full(e) && e != EROFS) {
+		e = EIO; /* a call in between has changed it */
+	}
 	ret->full = is_full(e);
 	(void)snprintf(ret->text, sizeof ret->text, "cannot commit to \"%s/store.db\": %s%s",
 		s->base.state, sqlite3_errmsg(s->base.db), advice(e));

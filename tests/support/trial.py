@@ -32,6 +32,7 @@ class Trial:
         self.client = str(options.client.resolve())
         self.daemon = str(options.daemon.resolve())
         self.events = str(options.events.resolve()) if options.events else None
+        self.failing = str(options.failing.resolve()) if options.failing else None
         self.everything = options.all or os.environ.get("FF_ALL") == "yes"
         self.seed = options.seed
         self.rng = random.Random(f"{options.seed} {name}")
@@ -135,6 +136,7 @@ def arguments(doc, **more):
     parser.add_argument("--client", type=pathlib.Path, required=True)
     parser.add_argument("--daemon", type=pathlib.Path, required=True)
     parser.add_argument("--events", type=pathlib.Path, help="ff-events, for tests of the catalogue")
+    parser.add_argument("--failing", type=pathlib.Path, help="the library that makes writes fail (failing.c)")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--all", action="store_true", help="the long tier, all that is sampled otherwise; also FF_ALL=yes")
     parser.add_argument("--only", help="functions whose name holds this")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a state folder may meet: the store of an older or newer program, damage, a disk without room, one that fails."""
+import errno
 import json
 import pathlib
 import sqlite3
@@ -7,7 +8,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support import poll, trial, world  # noqa: E402
+from support import poll, store, trial, world  # noqa: E402
+from support.daemon import environment  # noqa: E402
 from support.replay import Feed  # noqa: E402
 
 SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "schema" / "sql"
@@ -171,5 +173,92 @@ def test_migration_without_room(t):
     on_tmpfs(t, "12m", body)
 
 
+class Failing:
+    """A daemon whose writes fail as `fail` says, until `mend`."""
+
+    def __init__(self, t, name="failing", **more):
+        self.switch = t.folder / "fails"
+        sanitizer = environment(t.folder)["ASAN_OPTIONS"] + ":verify_asan_link_order=0"
+        self.daemon = t.start(name, prefix=("env", f"LD_PRELOAD={t.failing}", f"FF_FAIL_SWITCH={self.switch}", f"ASAN_OPTIONS={sanitizer}"), **more)
+
+    def fail(self, path, call, number):
+        part = self.switch.with_name("fails.part")
+        part.write_text(f"{path} {call} {number}")
+        part.rename(self.switch)
+
+    def mend(self):
+        self.switch.unlink()
+
+    def trouble(self):
+        return self.daemon.status()["store"]["trouble"]
+
+
+HAZARDS = (
+    ("io_error_in_the_log", "store.db-wal", "write", errno.EIO, ("store.db", "disk fails")),
+    ("io_error_at_sync", "store.db-wal", "sync", errno.EIO, ("store.db", "disk fails")),
+    ("io_error_in_text", ".seg", "write", errno.EIO, (".seg", "disk fails")),
+    ("io_error_at_sync_of_text", ".seg", "sync", errno.EIO, (".seg", "disk fails")),
+    ("read_only", "/state/", "write", errno.EROFS, ("/state/", "read-only")),
+    ("quota", ".seg", "write", errno.EDQUOT, (".seg", "quota")),
+)
+
+
+def test_failing_disk(t):
+    """I/O errors, a file system that turns read-only, a quota: nothing is acknowledged meanwhile, status says which file and
+    what to do, and when it is over all goes on: no byte is lost, none is there twice."""
+    f = Failing(t)
+    daemon = f.daemon
+    hazards = HAZARDS if t.everything else [h for h in HAZARDS if h[0] in ("io_error_in_the_log", "io_error_at_sync_of_text", "read_only")]
+    replay = world.storm(t.seed, "failing", 3, 60 << 10)  # a step fits into the sockets' buffers
+    wanted = replay.analyze(t)
+    feed = Feed(daemon, replay, "failing").start()
+    steps = [[len(s.lanes[0].parts) * (i + 1) // len(hazards) for s in feed.senders] for i in range(len(hazards))]
+    for limits, (name, path, call, number, words) in zip(steps, hazards):
+        f.fail(path, call, number)
+        before = daemon.status()["store"]["failures"]
+        feed.send(limits)
+        poll.until(lambda: f"{name}: trouble: {daemon.status()['store']}", f.trouble, 20)
+        for word in words:
+            t.check(word in f.trouble(), f"{name}: {word!r} is not in {f.trouble()!r}")
+        t.check(not daemon.status()["store"]["reading"], f"{name}: it reads on")
+        acked = sum(s.lanes[0].done for s in feed.senders)
+        for sender in feed.senders:
+            sender.pump()
+        t.check(sum(s.lanes[0].done for s in feed.senders) <= acked + (64 << 10), f"{name}: acknowledged while nothing is stored")
+        f.mend()
+        poll.until(lambda: f"{name}: it goes on: {f.trouble()}", lambda: not f.trouble(), 20)
+        feed.wait_done()
+        t.same(daemon.status()["store"]["failures"], before + 1, f"{name}: failures that are counted")
+    got = feed.finish()
+    t.check(got == wanted, lambda: f"analyze | daemon on a failing disk{trial.difference(wanted, got)}")
+    daemon.kill()
+    daemon.start()
+    t.same(daemon.api.verdict("failing").rstrip(b"\n"), wanted, "the verdict after kill -9")
+    daemon.stop()
+    texts = store.texts(daemon, "failing")
+    for k, s in enumerate(replay.streams):
+        whole = b"".join(text + b"\n" for _, n, text in replay.rows if n == k)
+        t.check(texts[s["name"]] == whole, lambda: f"text of {s['name']}: {store.first_difference(texts[s['name']], whole)}")
+
+
+def test_io_error_that_stays(t):
+    """After 30 s it ends with 1, for a supervisor to see; what was acknowledged is there."""
+    if not t.everything:
+        t.skip("takes 30 s: --all")
+    f = Failing(t)
+    replay = world.storm(t.seed, "stays", 3, 60 << 10)
+    feed = Feed(f.daemon, replay, "stays").start()
+    feed.send(feed.half())
+    feed.wait_done()
+    acked = {s.hello["streams"][0]: s.lanes[0].done for s in feed.senders}
+    f.fail("store.db-wal", "write", errno.EIO)
+    feed.send()
+    poll.until("its end", lambda: f.daemon.process.poll() is not None, 60)
+    t.same(f.daemon.process.returncode, 1, "exit status")
+    f.mend()
+    stored = {name: lane.fed for name, lane in store.lanes(f.daemon, "stays").items()}
+    t.check(all(stored[name] >= n for name, n in acked.items()), f"{stored} {acked}")
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_older_store, test_migration_killed, test_migration_without_room)
+    trial.main(__doc__, test_older_store, test_migration_killed, test_migration_without_room, test_failing_disk, test_io_error_that_stays)
