@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define FRESH_US FF_SECOND /* an open run's verdict depends on the time too (stalled) */
+#define RANKS_US (5 * FF_SECOND)
 
 static ff_usec loop_now(const struct daemon *d)
 {
@@ -77,8 +78,37 @@ void answer_short_destroy(void *answer)
 		ff_buf_finish(&a->item);
 		free(a->fault);
 		free(a->node);
+		free(a->ranks);
 		free(a);
 	}
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct answer_rank *x = a, *y = b;
+	if (x->rank != y->rank) {
+		return x->rank < y->rank ? -1 : 1;
+	}
+	return (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+static void put_ranks(struct answer_short *a, const struct ff_timeline *t)
+{
+	struct answer_rank *v = ff_xcalloc(t->nall + 1, sizeof *v);
+	size_t n = 0, kept = 0;
+	for (size_t i = 0; i < t->nall; i++) {
+		if (t->all[i].stream && t->all[i].rank != FF_UNKNOWN) {
+			v[n++] = (struct answer_rank){t->all[i].rank, t->all[i].stream->number};
+		}
+	}
+	qsort(v, n, sizeof *v, by_rank);
+	for (size_t i = 0; i < n; i++) {
+		if (!kept || by_rank(&v[kept - 1], &v[i]) != 0) {
+			v[kept++] = v[i];
+		}
+	}
+	a->ranks = ff_xrealloc(v, kept + 1, sizeof *v);
+	a->nranks = kept;
 }
 
 static struct answer_short *remember(
@@ -95,6 +125,7 @@ static struct answer_short *remember(
 	a->node = ff_xstrdup(v->node);
 	(void)snprintf(a->state, sizeof a->state, "%s", ff_run_state_name(v->state));
 	put_short(&a->item, v);
+	put_ranks(a, &v->timeline);
 	rs->answer = a;
 	return a;
 }
@@ -129,6 +160,17 @@ const struct answer_short *answer_short(struct daemon *d, struct ff_run *run)
 		ff_verdict_destroy(answer_judge(d, run, FF_UNKNOWN));
 	}
 	return rs->answer;
+}
+
+bool answer_is_of_rank(
+	struct daemon *d, struct ff_run *run, const struct ff_stream *s, int32_t rank)
+{
+	const struct answer_short *a = ledger_run(d->ledger, run)->answer;
+	if (!a || loop_now(d) - a->judged_us >= RANKS_US) {
+		a = answer_short(d, run);
+	}
+	struct answer_rank key = {rank, s->number};
+	return bsearch(&key, a->ranks, a->nranks, sizeof key, by_rank) != NULL;
 }
 
 void answer_update(struct daemon *d, struct ff_run *run)

@@ -331,27 +331,21 @@ static void want_event(struct logs *l, const struct ff_verdict *v, const char *e
 	l->v[0].anchor_line = s->ev->at_line;
 }
 
-/* Does the stream say so, or was a line of it found to be this rank's? */
-static bool is_of_rank(const struct ff_verdict *v, const struct ff_stream *s, int64_t rank)
+static void want_streams(struct logs *l, struct ff_run *run, int64_t rank, size_t lines,
+	size_t cursor)
 {
-	bool is = rank == FF_UNKNOWN || s->origin.rank == rank;
-	for (size_t i = 0; i < v->timeline.nall && !is; i++) {
-		is = v->timeline.all[i].stream == s && v->timeline.all[i].rank == rank;
-	}
-	return is;
-}
-
-static void want_streams(struct logs *l, const struct ff_job *job, const struct ff_verdict *v,
-	int64_t rank, size_t lines, size_t cursor)
-{
+	const struct ff_job *job = run->job;
 	for (size_t i = cursor; i < job->nstreams; i++) {
+		const struct ff_stream *s = job->streams[i];
+		if (rank != FF_UNKNOWN && s->origin.rank != rank &&
+			!answer_is_of_rank(l->d, run, s, (int32_t)rank)) {
+			continue;
+		}
 		if (l->n == STREAMS_PAGE) {
 			l->next = i;
 			return;
 		}
-		if (is_of_rank(v, job->streams[i], rank)) {
-			want(l, job->streams[i], LINES_END, lines);
-		}
+		want(l, s, LINES_END, lines);
 	}
 }
 
@@ -391,14 +385,14 @@ void api_logs_get(struct request *r)
 	l->state = ff_xstrdup(r->d->config->state);
 	l->run = run->number;
 	l->range = rs->committed;
-	struct ff_verdict *v = answer_judge(r->d, run, FF_UNKNOWN);
 	char *around = request_query(r, "around");
 	if (around) {
+		struct ff_verdict *v = answer_judge(r->d, run, FF_UNKNOWN);
 		want_event(l, v, around, (size_t)lines);
+		ff_verdict_destroy(v);
 	} else {
-		want_streams(l, run->job, v, rank, (size_t)lines, (size_t)cursor);
+		want_streams(l, run, rank, (size_t)lines, (size_t)cursor);
 	}
 	free(around);
-	ff_verdict_destroy(v);
 	start(l);
 }
