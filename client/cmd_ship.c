@@ -53,8 +53,8 @@ static void add_item(struct ship *s, const struct files_item *it)
 	if (!it->path || !it->name[0] || forward_knows(s->forward, it->path)) {
 		return;
 	}
-	if (s->follow && s->added >= FORWARD_FOLLOW_MAX) {
-		client_warn("more than %u files to follow, ignoring \"%s\"", FORWARD_FOLLOW_MAX,
+	if (s->follow && s->added >= forward_room()) {
+		client_warn("more than %zu files to follow, ignoring \"%s\"", forward_room(),
 			it->path);
 		return;
 	}

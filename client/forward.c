@@ -12,19 +12,24 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PIECE_MAX 65536u        /* text of one data line */
-#define OUT_MAX (256u * 1024u)  /* bytes encoded ahead */
+#define OUT_MAX (32u * 1024u)   /* bytes encoded ahead: 1,024 senders have that much */
 #define IN_MAX (64u * 1024u)    /* bytes of one answer */
 #define TICK_US 100000          /* how often followed files are looked at */
 #define LOOK_US 2000000
 #define PIECE_AFTER_US FF_SECOND /* an unfinished line of a followed file goes out after this */
 #define BACKOFF_FIRST 100000
 #define BACKOFF_LAST 5000000
+#define FILES_SPARE 32u    /* descriptors for other things than senders; each of these has two */
+#define FILES_WANTED (2 * FORWARD_MAX + FILES_SPARE)
+#define HELLOS_AT_ONCE 64u /* that wait for their welcome */
 #define DRAIN_US (5 * FF_SECOND) /* after a stop */
 #define PINGS_FIRST 8u
 
@@ -72,6 +77,10 @@ struct forward {
 	ff_usec alone_since; /* no daemon since, FF_TIME_NONE: there is one */
 	bool met;            /* there was one */
 	ff_usec next_look;
+	ff_usec next_tick;   /* when followed files are looked at again */
+	ff_usec next_try;    /* nobody connects before: nobody answered the last one */
+	ff_usec backoff;     /* of that */
+	unsigned hellos;     /* senders that wait for their welcome */
 	ff_usec drain_until;
 	char why[512];       /* the last reason without a daemon */
 	int status;
@@ -314,15 +323,31 @@ static int fill(struct sender *s, bool follow, struct ff_err *err)
 
 /* ---- the connection */
 
+static void set_state(struct forward *f, struct sender *s, enum state state)
+{
+	f->hellos += (state == STATE_HELLO) - (s->state == STATE_HELLO);
+	s->state = state;
+}
+
+/* When to come again, and the next pause twice as long. The senders of a thousand nodes lose their
+ * daemon in one moment and must not all come back in one: half of a pause is left to chance. */
+static ff_usec after(ff_usec *pause)
+{
+	uint32_t chance = 0;
+	(void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
+	ff_usec at = monotonic() + *pause / 2 + (ff_usec)chance % *pause;
+	*pause = *pause * 2 < BACKOFF_LAST ? *pause * 2 : BACKOFF_LAST;
+	return at;
+}
+
 static void disconnect(struct forward *f, struct sender *s, const char *why)
 {
 	close_fd(&s->sock);
-	ff_buf_clear(&s->out);
+	ff_buf_finish(&s->out); /* nobody needs its memory while there is no daemon */
 	ff_buf_clear(&s->in);
-	s->state = STATE_WAITING;
+	set_state(f, s, STATE_WAITING);
 	s->ended = false;
-	s->again = monotonic() + s->backoff;
-	s->backoff = s->backoff * 2 < BACKOFF_LAST ? s->backoff * 2 : BACKOFF_LAST;
+	s->again = after(&s->backoff);
 	if (f->alone_since == FF_TIME_NONE) {
 		f->alone_since = monotonic();
 	}
@@ -338,11 +363,12 @@ static void connect_sender(struct forward *f, struct sender *s)
 	if (s->sock < 0) {
 		s->sock = -1;
 		disconnect(f, s, err.text);
+		f->next_try = after(&f->backoff);
 		return;
 	}
 	(void)fcntl(s->sock, F_SETFL, fcntl(s->sock, F_GETFL) | O_NONBLOCK);
 	ff_native_hello_render(&s->out, &s->hello);
-	s->state = STATE_HELLO;
+	set_state(f, s, STATE_HELLO);
 	s->pings = 0;
 }
 
@@ -369,7 +395,7 @@ static void take_error(struct forward *f, struct sender *s, const struct ff_nati
 	if (!strcmp(r->code, "busy")) {
 		disconnect(f, s, b.p);
 	} else {
-		s->state = STATE_DONE;
+		set_state(f, s, STATE_DONE);
 		close_fd(&s->sock);
 		fail(f, error_status(r->code), b.p);
 	}
@@ -388,8 +414,9 @@ static void take_welcome(struct forward *f, struct sender *s, const struct ff_na
 	}
 	s->next = s->acked = r->offsets[0];
 	s->max_unacked = r->max_unacked;
-	s->state = STATE_SENDING;
-	s->backoff = BACKOFF_FIRST;
+	set_state(f, s, STATE_SENDING);
+	s->backoff = f->backoff = BACKOFF_FIRST;
+	f->next_try = 0;
 	s->next_ping = monotonic();
 	f->alone_since = FF_TIME_NONE;
 	f->met = true;
@@ -405,10 +432,10 @@ static void take_ack(struct forward *f, struct sender *s, const struct ff_native
 		return;
 	}
 	close_fd(&s->sock);
-	s->state = STATE_DONE;
+	set_state(f, s, STATE_DONE);
 	if (s->replaced && f->o.follow && !stop) {
 		close_fd(&s->file); /* the one that took its place is opened next */
-		s->state = STATE_WAITING;
+		set_state(f, s, STATE_WAITING);
 		s->again = 0;
 	}
 }
@@ -520,11 +547,27 @@ static void ping(const struct forward *f, struct sender *s, ff_usec now)
 
 /* ---- all of them */
 
+size_t forward_room(void)
+{
+	struct rlimit l;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0) {
+		return FORWARD_MAX / 8;
+	}
+	if (l.rlim_cur < FILES_WANTED && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max < FILES_WANTED ? l.rlim_max : FILES_WANTED;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+		(void)getrlimit(RLIMIT_NOFILE, &l);
+	}
+	size_t room = l.rlim_cur > FILES_SPARE + 2 ? (size_t)(l.rlim_cur - FILES_SPARE) / 2 : 1;
+	return room < FORWARD_MAX ? room : FORWARD_MAX;
+}
+
 struct forward *forward_create(const struct forward_options *o)
 {
 	struct forward *f = ff_xcalloc(1, sizeof *f);
 	f->o = *o;
 	f->alone_since = FF_TIME_NONE;
+	f->backoff = BACKOFF_FIRST;
 	return f;
 }
 
@@ -600,7 +643,7 @@ static void start(struct forward *f, struct sender *s)
 	struct ff_err err = {0};
 	if (s->file < 0) {
 		if (begin_file(s, &err) < 0) {
-			s->state = STATE_DONE;
+			set_state(f, s, STATE_DONE);
 			fail(f, CLIENT_IO, err.text);
 			return;
 		}
@@ -610,23 +653,33 @@ static void start(struct forward *f, struct sender *s)
 	connect_sender(f, s);
 }
 
+/* While nobody answers one sender tries for all; then they come a few at a time, so that those who
+ * are welcome already get a word in between. */
+static bool may_connect(const struct forward *f, const struct sender *s, ff_usec now)
+{
+	unsigned most = f->alone_since == FF_TIME_NONE ? HELLOS_AT_ONCE : 1;
+	return now >= s->again && now >= f->next_try && f->hellos < most;
+}
+
 /* Everything a sender can do without waiting; true while it counts as one of those at once. */
-static bool step(struct forward *f, struct sender *s, ff_usec now)
+static bool step(struct forward *f, struct sender *s, ff_usec now, bool tick)
 {
 	struct ff_err err = {0};
-	if (s->state == STATE_WAITING && now >= s->again) {
+	if (s->state == STATE_WAITING && may_connect(f, s, now)) {
 		start(f, s);
 	}
 	if (s->state == STATE_DONE) {
 		return false;
 	}
 	if (s->file >= 0 && f->o.follow) {
-		look_at(s);
+		if (tick) {
+			look_at(s);
+		}
 		s->stopped = s->stopped || stop;
 	}
 	ping(f, s, now);
 	if (fill(s, f->o.follow, &err) < 0) {
-		s->state = STATE_DONE;
+		set_state(f, s, STATE_DONE);
 		close_fd(&s->sock);
 		fail(f, CLIENT_IO, err.text);
 		return false;
@@ -636,6 +689,8 @@ static bool step(struct forward *f, struct sender *s, ff_usec now)
 	}
 	if (s->state == STATE_DONE) {
 		close_fd(&s->file);
+		ff_buf_finish(&s->out);
+		ff_buf_finish(&s->in);
 	}
 	return s->state != STATE_DONE;
 }
@@ -662,9 +717,9 @@ static bool is_over(struct forward *f, ff_usec now)
 
 static void wait_for(struct forward *f, size_t from, size_t to)
 {
-	static struct pollfd fds[FORWARD_FOLLOW_MAX];
+	static struct pollfd fds[FORWARD_MAX];
 	nfds_t n = 0;
-	for (size_t i = from; i < to && n < FORWARD_FOLLOW_MAX; i++) {
+	for (size_t i = from; i < to && n < FORWARD_MAX; i++) {
 		if (f->v[i]->sock >= 0) {
 			short events = (short)(POLLIN | (f->v[i]->out.len ? POLLOUT : 0));
 			fds[n++] = (struct pollfd){f->v[i]->sock, events, 0};
@@ -674,7 +729,7 @@ static void wait_for(struct forward *f, size_t from, size_t to)
 		return;
 	}
 	n = 0;
-	for (size_t i = from; i < to && n < FORWARD_FOLLOW_MAX; i++) {
+	for (size_t i = from; i < to && n < FORWARD_MAX; i++) {
 		struct sender *s = f->v[i];
 		if (s->sock >= 0 && fds[n].fd == s->sock) {
 			if (fds[n].revents & (POLLIN | POLLHUP | POLLERR)) {
@@ -688,19 +743,22 @@ static void wait_for(struct forward *f, size_t from, size_t to)
 int forward_run(struct forward *f)
 {
 	size_t from = 0;
+	const size_t at_once = forward_room();
 	f->next_look = monotonic() + LOOK_US;
 	while (!f->status) {
 		ff_usec now = monotonic();
-		size_t at_once = f->o.follow ? FORWARD_FOLLOW_MAX : FORWARD_AT_ONCE, alive = 0, to;
+		size_t alive = 0, to;
+		bool tick = now >= f->next_tick;
 		if (!stop) {
 			f->drain_until = now + DRAIN_US;
 		}
+		f->next_tick = tick ? now + TICK_US : f->next_tick;
 		if (f->o.follow && f->o.look && !stop && now >= f->next_look) {
 			f->o.look(f->o.ud);
 			f->next_look = now + LOOK_US;
 		}
 		for (to = from; to < f->n && alive < at_once; to++) {
-			alive += step(f, f->v[to], now);
+			alive += step(f, f->v[to], now, tick);
 		}
 		while (from < to && f->v[from]->state == STATE_DONE) {
 			from++;

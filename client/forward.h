@@ -1,10 +1,11 @@
 /* forward: files to firstfaultd in the native dialect (shared/README.md 6.3). The file is its own
  * spool.
  *
- * One connection a file, FORWARD_AT_ONCE at a time (following: all of them). A connection says
+ * One connection a file, FORWARD_MAX at a time (following: at all). A connection says
  * hello with a source that is made from the file itself, starts at the offset it is welcomed with,
  * stays within max_unacked, says `end`, and is done when that is acknowledged. When the daemon goes
- * away it comes back, each time a little later, and goes on where the daemon is.
+ * away it comes back, each time a little later, and goes on where the daemon is. Of many senders
+ * one tries for all; when that is welcome, the others follow, a few at a time.
  *
  * Stamps: what a file held when it was opened has none; what it gains while it is followed has the
  * time of this machine at which it was seen, and keeps it when it is sent again.
@@ -16,8 +17,7 @@
 #include "shell/addr.h"
 #include "wire/native.h"
 
-#define FORWARD_AT_ONCE 32u
-#define FORWARD_FOLLOW_MAX 1024u
+#define FORWARD_MAX 1024u
 
 struct forward; /* opaque */
 
@@ -30,6 +30,9 @@ struct forward_options {
 	void *ud;
 };
 
+/* How many senders may run at once: at most FORWARD_MAX, fewer under a low hard limit of open files
+ * (the soft one is raised). */
+size_t forward_room(void);
 struct forward *forward_create(const struct forward_options *o);
 void forward_destroy(struct forward *f);
 /* A file to send; hello has everything but source. Strings are copied. */
