@@ -149,7 +149,7 @@ static void tell_manager(struct program *p)
 	const struct daemon *d = &p->d;
 	ff_usec now = clock_mono();
 	struct store_status t;
-	char text[400];
+	char text[sizeof t.text + 32];
 	store_status(d->store, &t);
 	(void)notify_watchdog(&p->notify, now, t.commits + t.retries, t.queued > 0);
 	if (t.failing) {
