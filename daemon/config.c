@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/arr.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "feed/library.h"
@@ -274,7 +275,7 @@ static int check_log(const struct config *c, struct ff_err *err)
 			c->log_level);
 }
 
-static int check(const struct config *c, struct ff_err *err)
+int config_check(const struct config *c, struct ff_err *err)
 {
 	int r = check_socket(c->ingest_socket, "ingest-socket", err);
 	if (r == 0) {
@@ -325,5 +326,57 @@ int config_read(struct config *c, int argc, char **argv, struct ff_err *err)
 	set_places(c);
 	strip_unix(c->ingest_socket);
 	strip_unix(c->api_socket);
-	return check(c, err);
+	return config_check(c, err);
+}
+
+static void print_value(const struct ff_option *o, struct ff_buf *out)
+{
+	ff_buf_clear(out);
+	ff_option_print(o, 1, out);
+}
+
+/* What `from` has, in `to`. */
+static void copy_value(const struct ff_option *to, const struct ff_option *from)
+{
+	switch (to->type) {
+	case FF_OPTION_FLAG: *(bool *)to->target = *(const bool *)from->target; return;
+	case FF_OPTION_INT:
+	case FF_OPTION_SIZE:
+	case FF_OPTION_SPAN: *(int64_t *)to->target = *(const int64_t *)from->target; return;
+	case FF_OPTION_TEXT: {
+		const char *text = *(char *const *)from->target;
+		ff_option_finish(to, 1);
+		*(char **)to->target = ff_xstrdup(text);
+		return;
+	}
+	case FF_OPTION_LIST: {
+		const struct ff_option_list *list = from->target;
+		struct ff_option_list *copy = to->target;
+		ff_option_finish(to, 1);
+		for (size_t i = 0; i < list->n; i++) {
+			*FF_ARR_ADD(copy->v, copy->n, copy->cap) = ff_xstrdup(list->v[i]);
+		}
+		return;
+	}
+	}
+}
+
+void config_keep(struct config *fresh, const struct config *now, struct ff_buf *ret)
+{
+	struct config present = *now; /* the table's targets are not const */
+	struct ff_option a[OPTIONS], b[OPTIONS];
+	struct ff_buf before = {0}, after = {0};
+	fill_table(&present, a);
+	fill_table(fresh, b);
+	for (size_t i = 0; i < KEYS; i++) {
+		print_value(&a[i], &before);
+		print_value(&b[i], &after);
+		if (keys[i].change == RESTART &&
+			!ff_str_eq(ff_buf_str(&before), ff_buf_str(&after))) {
+			ff_buf_addf(ret, "%s%s", ret->len ? ", " : "", a[i].name);
+			copy_value(&b[i], &a[i]);
+		}
+	}
+	ff_buf_finish(&before);
+	ff_buf_finish(&after);
 }

@@ -32,6 +32,11 @@ struct config {
  * read. With help or version set nothing else is looked at. */
 int config_read(struct config *c, int argc, char **argv, struct ff_err *err);
 void config_finish(struct config *c);
+/* Do the values go together? config_read has asked. 0, or FF_EUSAGE with err. */
+int config_check(const struct config *c, struct ff_err *err);
+/* For a running daemon: keys of fresh that only a restart changes get the value that they have now;
+ * the names of those that differed are added to ret, as "a, b". The result has to be checked. */
+void config_keep(struct config *fresh, const struct config *now, struct ff_buf *ret);
 void config_help(struct ff_buf *out);
 /* HOST and PORT of a value of `listen`; both malloc'd. FF_EUSAGE with err. */
 int config_split_listen(const char *text, char **ret_host, char **ret_port, struct ff_err *err);

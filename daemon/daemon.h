@@ -48,6 +48,8 @@
 	X(requests_bad, "HTTP requests answered with an error") \
 	X(otlp_busy, \
 		"OTLP requests told to come again: no room, or nothing is read now") \
+	X(reloads, "times that SIGHUP had configuration and catalogue taken over") \
+	X(reloads_refused, "times that they were bad and what was before held") \
 	X(log_omitted, "lines of the log that were left out as repeats") \
 	X(unknown_jobs, "posted job ends of jobs that are not known")
 
@@ -65,6 +67,7 @@ struct tail;
 struct api;
 struct retain;
 struct saving;
+struct reload;
 
 struct daemon {
 	uv_loop_t loop;
@@ -80,6 +83,7 @@ struct daemon {
 	struct tail *tail;
 	struct api *api;
 	struct retain *retain;
+	struct reload *reload;
 	uint64_t counts[DAEMON_COUNT_COUNT];
 	struct saving *saving; /* the backup that a thread of libuv's pool writes; NULL: none */
 	unsigned reading;   /* answers that a thread of libuv's pool reads for */

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "ledger.h"
 #include "notify.h"
+#include "reload.h"
 #include "retain.h"
 #include "server.h"
 #include "shell/log.h"
@@ -31,7 +32,7 @@
 /* The daemon and what main alone knows of it. */
 struct program {
 	struct daemon d; /* first: what the parts see */
-	uv_signal_t term, interrupt;
+	uv_signal_t term, interrupt, hangup;
 	uv_timer_t stop, pulse;
 	bool signals_open, stop_open;
 	struct notify notify;
@@ -73,6 +74,7 @@ static void close_handles(struct program *p)
 	if (p->signals_open) {
 		uv_close((uv_handle_t *)&p->term, NULL);
 		uv_close((uv_handle_t *)&p->interrupt, NULL);
+		uv_close((uv_handle_t *)&p->hangup, NULL);
 	}
 	if (p->stop_open) {
 		uv_close((uv_handle_t *)&p->stop, NULL);
@@ -144,6 +146,21 @@ static void on_signal(uv_signal_t *handle, int number)
 	daemon_stop(&p->d, 0);
 }
 
+static void on_reload_done(void *ud)
+{
+	struct program *p = ud;
+	notify_send(&p->notify, "READY=1");
+}
+
+static void on_hangup(uv_signal_t *handle, int number)
+{
+	struct program *p = handle->data;
+	if (p->d.ready && !p->d.stopping) {
+		notify_reloading(&p->notify, clock_mono());
+		reload_start(p->d.reload);
+	}
+}
+
 static void tell_manager(struct program *p)
 {
 	const struct daemon *d = &p->d;
@@ -184,11 +201,15 @@ static int open_signals(struct program *p, struct ff_err *err)
 	uv_timer_start(&p->pulse, on_pulse, PULSE_MS, PULSE_MS);
 	uv_signal_init(loop, &p->term);
 	uv_signal_init(loop, &p->interrupt);
-	p->term.data = p->interrupt.data = p;
+	uv_signal_init(loop, &p->hangup);
+	p->term.data = p->interrupt.data = p->hangup.data = p;
 	p->signals_open = true;
 	int r = uv_signal_start(&p->term, on_signal, SIGTERM);
 	if (r == 0) {
 		r = uv_signal_start(&p->interrupt, on_signal, SIGINT);
+	}
+	if (r == 0) {
+		r = uv_signal_start(&p->hangup, on_hangup, SIGHUP);
 	}
 	return r < 0 ? ff_err_set(err, r, "cannot take signals: %s", uv_strerror(r)) : 0;
 }
@@ -269,7 +290,7 @@ static void give_up(struct program *p)
 	uv_run(&p->d.loop, UV_RUN_DEFAULT);
 }
 
-static int run(const struct config *config)
+static int run(struct config *config, int argc, char **argv)
 {
 	struct program p = {.d = {.config = config, .started_us = clock_wall()}, .lock = -1};
 	struct daemon *d = &p.d;
@@ -280,11 +301,13 @@ static int run(const struct config *config)
 		return EXIT_IO;
 	}
 	notify_open(&p.notify);
+	d->reload = reload_create(d, config, argc, argv, on_reload_done, &p);
 	int r = config->catalog ? ff_library_read(&d->own, config->catalog, &err) : 0;
 	r = r ? r : ff_library_load(&d->own, &d->catalog, &err);
 	if (r < 0) {
 		ff_log_error("main", "%s", err.text);
 		ff_library_finish(&d->own);
+		reload_destroy(d->reload);
 		notify_close(&p.notify);
 		close(p.lock);
 		return config->catalog ? EXIT_IO : EXIT_INTERNAL; /* it was good a moment ago */
@@ -306,6 +329,7 @@ static int run(const struct config *config)
 	ff_catalog_destroy(d->catalog);
 	ff_pages_finish(&d->pages);
 	ff_library_finish(&d->own);
+	reload_destroy(d->reload);
 	notify_close(&p.notify);
 	close(p.lock);
 	if (busy) {
@@ -339,6 +363,7 @@ int main(int argc, char **argv)
 	struct ff_buf out = {0};
 	int status = 0;
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN); /* until it is ready */
 	int r = config_read(&config, argc, argv, &err);
 	if (r < 0) {
 		(void)fprintf(stderr, "firstfaultd: %s\n", err.text);
@@ -357,7 +382,7 @@ int main(int argc, char **argv)
 		(void)ff_log_level_parse(ff_str_z(config.log_level), &level);
 		ff_log_open(level, clock_mono);
 		raise_limits();
-		status = run(&config);
+		status = run(&config, argc, argv);
 		ff_log_tick(true);
 	}
 	config_finish(&config);

@@ -62,6 +62,13 @@ void notify_send(struct notify *n, const char *lines)
 	}
 }
 
+void notify_reloading(struct notify *n, ff_usec now)
+{
+	char lines[80];
+	(void)snprintf(lines, sizeof lines, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now);
+	notify_send(n, lines);
+}
+
 void notify_status(struct notify *n, ff_usec now, const char *text)
 {
 	char lines[sizeof n->status + 8];

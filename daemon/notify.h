@@ -1,7 +1,7 @@
 /* notify: what the service manager is told, in the protocol of sd_notify(3): one datagram of
  * `KEY=VALUE` lines to the socket that NOTIFY_SOCKET names.
  *
- * READY=1, STOPPING=1, STATUS=..., and WATCHDOG=1 while the daemon does its work: from
+ * READY=1, RELOADING=1, STOPPING=1, STATUS=..., and WATCHDOG=1 while the daemon does its work: from
  * the loop, and only as long as the store's thread either has nothing to do or gets on with it (a
  * commit, or a try of one: a full disk is no hang). Of our own, not libsystemd's: the protocol is
  * these lines (its manual gives them for that purpose), and the library would be one more to link
@@ -31,6 +31,7 @@ void notify_open(struct notify *n);
 void notify_close(struct notify *n);
 /* Lines such as "READY=1\nSTATUS=...". */
 void notify_send(struct notify *n, const char *lines);
+void notify_reloading(struct notify *n, ff_usec now); /* now: monotonic */
 /* Says a STATUS that differs from the last one, at most each 10 s. */
 void notify_status(struct notify *n, ff_usec now, const char *text);
 /* Is a ping due and earned? steps: commits and tries of the store's thread so far; waiting: it has

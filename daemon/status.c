@@ -7,6 +7,7 @@
 #include "conn.h"
 #include "core/report_screen.h"
 #include "ledger.h"
+#include "reload.h"
 #include "retain.h"
 #include "shell/log.h"
 #include "store.h"
@@ -222,6 +223,8 @@ void status_render(struct daemon *d, bool each_connection, struct ff_buf *out)
 	ff_jw_kstrz(&w, "state", d->config->state);
 	put_warnings(d, &w);
 	put_catalog(d, &w);
+	ff_jw_key(&w, "reload");
+	reload_describe(d->reload, &w);
 	put_listeners(d, &w);
 	put_runs(d, &w);
 	put_store(d, &w);

@@ -28,6 +28,13 @@ void ff_job_destroy(struct ff_job *job)
 	free(job);
 }
 
+void ff_job_use(struct ff_job *job, const struct ff_catalog *catalog)
+{
+	ff_matcher_destroy(job->matcher);
+	job->catalog = catalog;
+	job->matcher = ff_matcher_create(catalog);
+}
+
 struct ff_digest ff_job_digest(struct ff_job *job)
 {
 	return (struct ff_digest){job->catalog, job->matcher, job->counts};

@@ -14,7 +14,8 @@
  *	ff_report_json(v, &out);
  *	ff_verdict_destroy(v);
  *
- * Ownership: the job owns facts and streams; the catalogue is borrowed and must outlive it.
+ * Ownership: the job owns facts and streams; the catalogue is borrowed and must outlive it, or its
+ * use (ff_job_use).
  */
 #pragma once
 
@@ -35,6 +36,15 @@ struct ff_job {
 struct ff_job *ff_job_create(const struct ff_catalog *catalog, struct ff_str job,
 			     struct ff_str run);
 void ff_job_destroy(struct ff_job *job);
+
+/* From now on this catalogue, as if the job had been stored and restored with it. Its events keep
+ * what they were matched with; what is digested next is matched by it, and so is a record that is
+ * open, as a whole, when it closes: no place of a scan and no match outlives a call, and a joiner
+ * holds text alone. (Whether a line was a training step, which closes a record, is decided as it
+ * comes: of a record that is open meanwhile a restart would ask the new catalogue again.) What is
+ * the same for two jobs is so only up to here: the catalogue is part of a verdict's input, and its
+ * hash is in it. */
+void ff_job_use(struct ff_job *job, const struct ff_catalog *catalog);
 
 /* The stream of (node, name, source); made if it is new. Declared values that were unknown are
  * filled in. NULL if the run has FF_STREAMS_MAX (counted). */

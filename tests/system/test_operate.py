@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Operation: the configuration and its sample file."""
+"""Operation: the configuration and its sample file, the log, SIGHUP, the service manager."""
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -60,6 +62,136 @@ def test_log_levels(t):
     t.same(said["error"], "", "what is said at error")
 
 
+# ---- reload
+
+
+def entry(fault, literal, title):
+    return {"id": fault, "title": title, "category": "memory", "role": "primary", "domain": "user", "cause": f"{title}, it is said.",
+            "match": [{"literal": literal, "pattern": literal + " (?<size>[0-9]+)", "component": "widget", "since": "1"}],
+            "mechanism": ["m"], "symptoms": ["s"], "confirm": ["c"], "fix": ["f"], "prevent": ["p"], "verify": [{"run": "true", "expect": "x"}],
+            "example_fix": None, "affects": [], "see_also": [], "references": [], "tags": [], "examples": [f"{literal} 7"],
+            "counterexamples": [f"{literal} ten"]}
+
+
+def hang_up(daemon, counter="reloads"):
+    """SIGHUP, and the reload that it brings about."""
+    before = daemon.status()["counters"][counter]
+    daemon.process.send_signal(signal.SIGHUP)
+    poll.until(lambda: f"{counter}: {daemon.status()['reload']}\n{daemon.log_tail(5)}", lambda: daemon.status()["counters"][counter] > before)
+    return daemon.status()["reload"]
+
+
+def write(path, entries):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(entries))
+
+
+def say(daemon, *lines, rank=0, stream="out"):
+    """JSON Lines, and the wait for what they say to be taken."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(daemon.ingest))
+        for line in lines:
+            s.sendall(json.dumps({"job": "j", "rank": rank, "stream": stream, "message": line}).encode() + b"\n")
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(4096):
+            pass
+
+
+def faults(daemon):
+    return [(e["fault"], e["signature"]) for e in daemon.api.get("/v1/jobs/j/events").json()["items"]]
+
+
+def test_reload_catalog(t):
+    """What comes is matched by the new one, an open record as a whole; what was matched stays; a restart changes nothing."""
+    own = t.folder / "own" / "widget.json"
+    write(own, [entry("widget-burst", "widget burst", "The widget burst")])
+    daemon = t.start(options=[("catalog", own.parent)])
+    daemon.api.start("j", world_size=2)
+    say(daemon, "widget burst 1", "widget shrank 1")
+    with socket.socket(socket.AF_UNIX) as s:  # a record that is open at the swap
+        s.connect(str(daemon.ingest))
+        for line in ("Traceback (most recent call last):", '  File "train.py", line 1, in f', "    g()", "RuntimeError: widget shrank 2"):
+            s.sendall(json.dumps({"job": "j", "rank": 1, "stream": "err", "message": line}).encode() + b"\n")
+        wanted = [("widget-burst", "widget-burst/1"), ("python-runtime-error", "x")]
+        poll.until(lambda: f"both events: {faults(daemon)}", lambda: len(faults(daemon)) == len(wanted))
+        before = faults(daemon)
+        version = daemon.api.get("/v1/jobs/j").json()["version"]
+        hashes = daemon.api.get("/v1/jobs/j/verdict").json()["catalog"]
+        hang_up(daemon)  # the same files: nothing changes
+        t.same((daemon.api.get("/v1/jobs/j").json()["version"], daemon.api.get("/v1/jobs/j/verdict").json()["catalog"]), (version, hashes), "the same catalogue again")
+
+        write(own, [entry("widget-burst", "widget explodes", "The widget exploded"), entry("widget-shrank", "widget shrank", "The widget shrank")])
+        said = hang_up(daemon)
+        t.same(said["error"], None, "a good one")
+        t.check(daemon.api.get("/v1/jobs/j/verdict").json()["catalog"] != hashes, "the verdict says what explains it")
+        t.same(faults(daemon)[0], before[0], "what was matched stays as it was")
+        t.same(faults(daemon)[1], ("widget-shrank", "widget-shrank/1"), "the open record is matched as a whole")
+        say(daemon, "widget shrank 3", stream="out")
+        t.same(faults(daemon)[-1][0], "widget-shrank", f"what comes is matched by the new one: {faults(daemon)}")
+    t.same(len(faults(daemon)), 3, f"events: {faults(daemon)}")
+    daemon.api.end("j", exit_code=1, state="FAILED")
+    verdict, found = daemon.api.get("/v1/jobs/j/verdict").body, faults(daemon)
+    daemon.restart()
+    t.same(faults(daemon), found, "events after kill -9")
+    t.check(daemon.api.get("/v1/jobs/j/verdict").body == verdict, lambda: trial.difference(daemon.api.get("/v1/jobs/j/verdict").body, verdict))
+
+
+def test_reload_refused(t):
+    """A bad catalogue, file or key: the old one holds, the reason is said and counted."""
+    own = t.folder / "own" / "widget.json"
+    write(own, [entry("widget-burst", "widget burst", "The widget burst")])
+    options = [("catalog", own.parent), ("default-job", "one")]
+    daemon = t.start(options=options)
+    hashes = daemon.status()["catalog"]
+    for bad, wanted in (("[{]", "widget.json"), (json.dumps([{"id": "x"}]), "widget.json")):
+        own.write_text(bad)
+        said = hang_up(daemon, "reloads_refused")
+        t.check(wanted in said["error"] and said["refused"], f"the file is named: {said}")
+    write(own, [entry("widget-burst", "widget burst", "The widget burst")])
+    for bad, wanted in ((("default-job", "a/b"), "job id"), (("no-such-key", "1"), "no-such-key"), (("listen", "127.0.0.1:0"), "token-file"),
+                        (("token-file", t.folder / "none"), "none"), (("log-level", "loud"), "log-level"), (("tail", "x"), "tail")):
+        daemon.configure([*options, bad])
+        said = hang_up(daemon, "reloads_refused")
+        t.check(wanted in said["error"], f"{bad}: {said}")
+        t.check("refused, what was there before holds" in daemon.log_tail(3), daemon.log_tail(3))
+    t.same((daemon.status()["catalog"], daemon.status()["counters"]["reloads"]), (hashes, 0), "nothing was taken over")
+    daemon.config.unlink()
+    t.check("firstfaultd.conf" in hang_up(daemon, "reloads_refused")["error"], "a file that is gone")
+    daemon.configure(options)
+    hang_up(daemon)
+    shown = t.run("status", env=daemon.env).stdout.decode()
+    t.check("firstfaultd.conf" in shown, f"status shows it: {shown}")
+    t.same(daemon.status()["counters"]["reloads_refused"], 9, "status counts them")
+
+
+def test_reload_keys(t):
+    """Keys that can change do; those that cannot are named, and keep their value."""
+    daemon = t.start()
+    logs = t.folder / "logs"
+    logs.mkdir()
+    (logs / "late.log").write_text("step 1\nRuntimeError: x\n")
+    daemon.api.get("/v1/jobs")
+    lines = daemon.config.read_text().replace(f"state = {daemon.state}", f"state = {t.folder / 'other'}")
+    daemon.config.write_text(lines + f"tail = {logs}/{{job}}.log\ndefault-job = text\nlog-level = debug\n")
+    said = hang_up(daemon)
+    t.same((said["needs_restart"], said["error"]), ("state", None), "what a restart would change")
+    t.check("needs a restart: state" in daemon.log_tail(), daemon.log_tail())
+    poll.until("the file of the new pattern", lambda: daemon.api.request("GET", "/v1/jobs/late").status == 200)
+    t.check("debug: group=api" in daemon.log_path.read_text(), "log-level = debug")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(daemon.ingest))
+        s.sendall(b"only text\n")
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(4096):
+            pass
+    poll.until("the new default job", lambda: daemon.api.request("GET", "/v1/jobs/text").status == 200)
+    t.check(not (t.folder / "other").exists(), "the state folder stays")
+    for _ in range(20):
+        daemon.process.send_signal(signal.SIGHUP)
+    t.same(hang_up(daemon)["needs_restart"], "state", "many at once")
+    daemon.stop()
+
+
 # ---- the service manager
 
 
@@ -112,6 +244,10 @@ def test_notify(t):
     daemon = t.start(options=[], prefix=manager.prefix(WATCHDOG_USEC=2000000))
     manager.wait("READY=1")
     manager.wait("STATUS=0 runs")
+    daemon.process.send_signal(signal.SIGHUP)
+    manager.wait("RELOADING=1")
+    manager.wait("MONOTONIC_USEC=")
+    poll.until(lambda: f"READY=1 again: {manager.said}", lambda: manager.lines().count("READY=1") == 2)
     poll.until(lambda: f"three pings: {manager.said}", lambda: manager.lines().count("WATCHDOG=1") >= 3)
     daemon.stop()
     manager.wait("STOPPING=1")
@@ -163,4 +299,5 @@ def test_service_unit(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_sample, test_log_levels, test_notify, test_watchdog_of_the_store, test_service_unit)
+    trial.main(__doc__, test_sample, test_log_levels, test_reload_catalog, test_reload_refused, test_reload_keys,
+               test_notify, test_watchdog_of_the_store, test_service_unit)
