@@ -73,6 +73,7 @@ int client_status(int code)
 	case FF_ELIMIT: return CLIENT_INPUT;
 	case FF_EREGEX:
 	case FF_EDB:
+	case FF_EDAMAGE:
 	case FF_EVERSION:
 	case FF_EPROTO: return CLIENT_INTERNAL;
 	default: return CLIENT_IO;

@@ -40,6 +40,12 @@ static const struct key flags_only[] = {
 		{"config", 0, FF_OPTION_TEXT, NULL, "FILE",
 			"read `key = value` lines of the options above", 1, CONFIG_PATH},
 		NULL, RESTART},
+	{offsetof(struct config, set_aside),
+		{"set-aside", 0, FF_OPTION_FLAG, NULL, NULL,
+			"rename a damaged store and begin with an empty one; a sound one is "
+			"refused",
+			0, 0},
+		NULL, RESTART},
 	{offsetof(struct config, check),
 		{"check-config", 0, FF_OPTION_FLAG, NULL, NULL, "check all options and end", 0, 0},
 		NULL, RESTART},

@@ -24,7 +24,7 @@ struct config {
 #undef KEY
 	/* flags only */
 	char *file;
-	bool check, print, help, version;
+	bool set_aside, check, print, help, version;
 };
 
 /* Reads flags and the file they name, fills in the defaults and checks every value. Returns 0;

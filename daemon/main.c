@@ -37,6 +37,7 @@ struct program {
 	bool signals_open, stop_open;
 	struct notify notify;
 	int lock;
+	bool again;          /* a damaged store was set aside */
 	ff_usec stopping_us; /* monotonic */
 	bool closing;        /* the parts are being closed */
 	bool closed;         /* all handles are */
@@ -226,6 +227,12 @@ static int open_parts(struct program *p, struct ff_err *err)
 	if (r == 0) {
 		r = store_load(d->store, d->ledger, &d->runs, err);
 	}
+	if (r == 0 && d->config->set_aside && !p->again) {
+		r = ff_err_set(err, FF_EUSAGE,
+			"the store in \"%s\" is sound and is not set aside: start without "
+			"--set-aside",
+			d->config->state);
+	}
 	if (r == 0) {
 		r = store_start(d->store, &d->loop, ledger_on_store, d->ledger, err);
 	}
@@ -260,7 +267,7 @@ static int status_of(int code)
 	if (code == FF_EUSAGE || code == FF_ENAME) {
 		return EXIT_USAGE;
 	}
-	bool io = code == FF_EDB || code == FF_EVERSION || code > -5000;
+	bool io = code == FF_EDB || code == FF_EDAMAGE || code == FF_EVERSION || code > -5000;
 	return io ? EXIT_IO : EXIT_INTERNAL;
 }
 
@@ -290,9 +297,23 @@ static void give_up(struct program *p)
 	uv_run(&p->d.loop, UV_RUN_DEFAULT);
 }
 
-static int run(struct config *config, int argc, char **argv)
+/* Nothing has the store open any more. */
+static bool set_aside(const struct config *config, struct daemon *d)
 {
-	struct program p = {.d = {.config = config, .started_us = clock_wall()}, .lock = -1};
+	struct ff_err err = {0};
+	if (state_set_aside(config->state, &err) == 0) {
+		return true;
+	}
+	ff_log_error("main", "%s", err.text);
+	d->status = EXIT_IO;
+	return false;
+}
+
+/* *again: a damaged store was set aside; true then says that it shall be run again. */
+static int run_once(struct config *config, int argc, char **argv, bool *again)
+{
+	struct program p = {
+		.d = {.config = config, .started_us = clock_wall()}, .lock = -1, .again = *again};
 	struct daemon *d = &p.d;
 	struct ff_err err = {0};
 	p.lock = state_lock(config->state, &err);
@@ -331,12 +352,20 @@ static int run(struct config *config, int argc, char **argv)
 	ff_library_finish(&d->own);
 	reload_destroy(d->reload);
 	notify_close(&p.notify);
+	*again = r == FF_EDAMAGE && config->set_aside && !p.again && set_aside(config, d);
 	close(p.lock);
 	if (busy) {
 		ff_log_error("main", "the loop ended with open handles");
 		return EXIT_INTERNAL;
 	}
 	return d->status;
+}
+
+static int run(struct config *config, int argc, char **argv)
+{
+	bool again = false;
+	int status = run_once(config, argc, argv, &again);
+	return again ? run_once(config, argc, argv, &again) : status;
 }
 
 /* Many connections and files need many descriptors: as many as the hard limit gives. */

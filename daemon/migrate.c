@@ -56,9 +56,9 @@ static int ask(sqlite3 *db, const char *sql, int64_t *ret_number, char *ret_text
 
 static int refuse_damage(const char *path, const char *text, struct ff_err *err)
 {
-	return ff_err_set(err, FF_EDB,
-		"the store \"%s\" is damaged (%s); it was left as it is: restore it from a copy, "
-		"or move it away to begin with an empty one",
+	return ff_err_set(err, FF_EDAMAGE,
+		"the store \"%s\" is damaged (%s); it was left as it is: restore it from a "
+		"backup, or start once with --set-aside to begin with an empty one",
 		path, text);
 }
 

@@ -14,5 +14,5 @@
 struct sqlite3;
 
 /* Opens path for reading and writing; makes it (mode 0600) if there is none. Returns 0,
- * FF_EVERSION, FF_EDB, or negative errno with err. */
+ * FF_EVERSION, FF_EDAMAGE, FF_EDB, or negative errno with err. */
 int migrate_open(const char *path, ff_usec now_us, struct sqlite3 **ret, struct ff_err *err);

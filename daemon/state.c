@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "shell/file.h"
+#include "shell/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -174,4 +175,62 @@ int state_lock(const char *folder, struct ff_err *err)
 	}
 	write_pid(fd);
 	return fd;
+}
+
+/* The names of one damaged store in the order in which they go: the log before its database, for it
+ * would be taken for that of the next one. FROM, and what stands before and behind the number. */
+static const char *const aside[][3] = {
+	{"segments", "segments.damaged-", ""},
+	{"store.db-wal", "store.db.damaged-", "-wal"},
+	{"store.db-shm", "store.db.damaged-", "-shm"},
+	{"store.db", "store.db.damaged-", ""},
+};
+
+enum { ASIDE = sizeof aside / sizeof *aside };
+
+static bool is_taken(int dir, unsigned number)
+{
+	char name[64];
+	for (size_t i = 0; i < ASIDE; i++) {
+		(void)snprintf(name, sizeof name, "%s%u%s", aside[i][1], number, aside[i][2]);
+		if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int set_aside(int dir, const char *folder, struct ff_err *err)
+{
+	unsigned number = 1;
+	while (is_taken(dir, number)) {
+		number++;
+	}
+	for (size_t i = 0; i < ASIDE; i++) {
+		char name[64];
+		(void)snprintf(name, sizeof name, "%s%u%s", aside[i][1], number, aside[i][2]);
+		if (renameat(dir, aside[i][0], dir, name) < 0 && errno != ENOENT) {
+			return ff_err_set(err, -errno, "cannot rename \"%s/%s\" to \"%s\": %s",
+				folder, aside[i][0], name, strerror(errno));
+		}
+	}
+	if (fsync(dir) < 0) {
+		return ff_err_set(err, -errno, "cannot sync \"%s\": %s", folder, strerror(errno));
+	}
+	ff_log_warn("main",
+		"the damaged store is kept as \"%s/store.db.damaged-%u\", its text as "
+		"\"segments.damaged-%u\", ignoring",
+		folder, number, number);
+	return 0;
+}
+
+int state_set_aside(const char *folder, struct ff_err *err)
+{
+	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0) {
+		return ff_err_set(err, -errno, "cannot open \"%s\": %s", folder, strerror(errno));
+	}
+	int r = set_aside(dir, folder, err);
+	close(dir);
+	return r;
 }

@@ -18,3 +18,6 @@ int state_lock(const char *folder, struct ff_err *err);
 const char *state_remote(uint64_t magic, struct ff_str type);
 /* The file system type that mountinfo's text names for a device; empty if it has none. */
 struct ff_str state_mount_type(struct ff_str mountinfo, unsigned major, unsigned minor);
+/* Renames store.db with its log to store.db.damaged-N and the text to segments.damaged-N, with the
+ * first N that is free; the lock is held and nothing has them open. Negative errno with err. */
+int state_set_aside(const char *folder, struct ff_err *err);

@@ -453,9 +453,10 @@ static const char *advice(int e)
 	}
 }
 
+/* These pass when others give something back; an error of another kind ends the daemon soon. */
 static bool is_full(int e)
 {
-	return e == ENOSPC || e == EDQUOT;
+	return e == ENOSPC || e == EDQUOT || e == EMFILE || e == ENFILE;
 }
 
 static bool is_held(struct store *s)

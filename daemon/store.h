@@ -4,8 +4,8 @@
  *	loop: store_take_done()  ◀─ uv_async ◀──────────────────────────────────────────────────┘
  *
  * Batches are committed in order, each whole or not at all. A commit that fails is tried again each
- * second: a full disk for as long as it lasts, any other error for 30 s, then it is fatal. WAL,
- * synchronous=FULL: what came back is on the disk.
+ * second: a full disk, or want of descriptors, for as long as it lasts, any other error for 30 s,
+ * then it is fatal. WAL, synchronous=FULL: what came back is on the disk.
  *
  * Limits: the queue is bounded by who fills it (FF_QUEUE_BYTES, daemon/ledger.h).
  * Nothing but store*.c and migrate.c knows SQLite.
@@ -35,10 +35,10 @@ struct store_status {
 	size_t queued, queued_bytes; /* batches not committed yet */
 };
 
-/* Opens state/store.db (migrate.h). Returns 0, FF_EVERSION, FF_EDB or negative errno with err. */
+/* Opens state/store.db (migrate.h). Returns 0 or as that does. */
 int store_open(const char *state, struct store **ret, struct ff_err *err);
 /* Restores all runs, before the thread runs. What was connected counts as vanished; text that lies
- * behind `resume` is fed again out of the segments. FF_EDB with err if the database is damaged. */
+ * behind `resume` is fed again out of the segments. FF_EDAMAGE with err if the database is. */
 int store_load(struct store *s, struct ledger *l, struct ff_runs *runs, struct ff_err *err);
 /* Starts the thread. changed is called in the loop whenever batches came back, a run is gone, or
  * the state of a failing commit changed. */

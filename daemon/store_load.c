@@ -90,10 +90,9 @@ static struct ff_tag take_tag(struct reader *r)
 
 static int damaged(const struct loader *l, const char *what)
 {
-	return ff_err_set(l->err, FF_EDB,
+	return ff_err_set(l->err, FF_EDAMAGE,
 		"the store in \"%s\" is damaged (%s); it was left as it is: restore it from a "
-		"copy, or "
-		"move it away to begin with an empty one",
+		"backup, or start once with --set-aside to begin with an empty one",
 		l->db->state, what);
 }
 
@@ -422,8 +421,12 @@ static int each(struct loader *l, const char *sql, row_fn *fn)
 			r = fn(l, s);
 		}
 	}
-	if (r == 0 && rc != SQLITE_DONE) {
+	bool broken = (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
+	if (r == 0 && broken) {
 		r = damaged(l, sqlite3_errmsg(l->db->db));
+	} else if (r == 0 && rc != SQLITE_DONE) {
+		r = ff_err_set(l->err, FF_EDB, "cannot read the store in \"%s\": %s", l->db->state,
+			sqlite3_errmsg(l->db->db));
 	}
 	sqlite3_finalize(s);
 	return r;

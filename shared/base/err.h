@@ -19,7 +19,8 @@
 	X(FF_ELIMIT, -5007, "a limit was reached") \
 	X(FF_EVERSION, -5008, "written by a newer version") \
 	X(FF_EPROTO, -5009, "protocol error") \
-	X(FF_ENAME, -5010, "not a valid name")
+	X(FF_ENAME, -5010, "not a valid name") \
+	X(FF_EDAMAGE, -5011, "the store is damaged")
 
 enum ff_err_code {
 #define X(name, value, text) name = (value),

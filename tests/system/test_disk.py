@@ -3,6 +3,8 @@
 import errno
 import json
 import pathlib
+import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -260,5 +262,95 @@ def test_io_error_that_stays(t):
     t.check(all(stored[name] >= n for name, n in acked.items()), f"{stored} {acked}")
 
 
+def test_set_aside(t):
+    """A damaged store is refused and left byte for byte; --set-aside keeps it under another name and begins with an empty one;
+    a sound one is not set aside."""
+    daemon = t.start()
+    wanted = fed(t, daemon)
+    daemon.kill()
+    path = daemon.store_path()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    db.close()
+    kept = path.read_bytes()
+    segments = {p.relative_to(daemon.state / "segments"): p.read_bytes() for p in store.segment_files(daemon)}
+    command = (t.daemon, "--config", daemon.config, "--set-aside")
+    done = subprocess.run(command, capture_output=True, timeout=30, env=environment(t.folder))
+    t.same((done.returncode, b"sound" in done.stderr), (64, True), "--set-aside of a sound store")
+    for name, at in (("front", 0), ("inside", kept.index(b"cuda-oom") & ~4095)):
+        path.write_bytes(kept[:at] + b"no database" * 400 + kept[at + 4400:])
+        spoilt = path.read_bytes()
+        ends(daemon, 74, "damaged", "--set-aside")
+        t.check(path.read_bytes() == spoilt, f"{name}: a damaged store was changed")
+    process = t.spawn(*command)
+    poll.until("an empty store", daemon.api.alive, 30)
+    t.same(daemon.api.items("/v1/jobs"), [], "jobs of the empty store")
+    fed(t, daemon, "new")
+    process.terminate()
+    t.same(process.wait(10), 0, "exit status")
+    t.check((daemon.state / "store.db.damaged-1").read_bytes() == spoilt, "the store that was set aside")
+    t.same({p.relative_to(daemon.state / "segments.damaged-1"): p.read_bytes() for p in (daemon.state / "segments.damaged-1").rglob("*.seg")}, segments,
+           "its text")
+    for p in daemon.state.glob("store.db*"):
+        if "damaged" not in p.name:
+            p.unlink()
+    shutil.rmtree(daemon.state / "segments")
+    (daemon.state / "segments.damaged-1").rename(daemon.state / "segments")
+    path.write_bytes(kept)  # from a backup
+    daemon.start()
+    t.same(daemon.api.verdict("old").rstrip(b"\n"), wanted, "the verdict of a store that was put back")
+    daemon.stop()
+
+
+def test_damaged_text(t):
+    """Segment files that are cut, gone or overwritten cost their text alone, and only of their run."""
+    daemon = t.start()
+    wanted = {job: fed(t, daemon, job) for job in ("cut", "gone", "spoilt", "sound")}
+    logs = lambda job: daemon.api.items(f"/v1/jobs/{job}/logs?lines=100")
+    sound = logs("sound")
+    daemon.stop()
+    cut, gone, spoilt, _ = store.segment_files(daemon)
+    cut.write_bytes(cut.read_bytes()[:-100])
+    gone.unlink()
+    spoilt.write_bytes(spoilt.read_bytes().replace(b"@", b"%", 1))
+    daemon.start()
+    t.same({job: daemon.api.verdict(job).rstrip(b"\n") for job in wanted}, wanted, "verdicts")
+    t.same(logs("sound"), sound, "text of the run that is sound")
+    for job in ("cut", "gone", "spoilt"):
+        t.check(all(item.get("gone") for item in logs(job)), lambda: f"{job}: {logs(job)}")
+    t.same(daemon.status()["counters"]["segments_damaged"], 2, "damaged at the start")
+    log = daemon.log_tail()
+    t.check("job=cut" in log and "job=gone" in log and "job=sound" not in log, log)
+    fed(t, daemon, "later")
+    t.check(not any(item.get("gone") for item in logs("later")), "text that came later")
+    daemon.stop()
+
+
+def test_few_files(t):
+    """With few open files allowed, connections beyond are turned away; those that are there, and the store, go on: it waits for
+    a descriptor while there is none."""
+    daemon = t.start(prefix=("prlimit", "--nofile=96:96"))
+    replay = world.storm(t.seed, "few", 4, 200 << 10)
+    wanted = replay.analyze(t)
+    feed = Feed(daemon, replay, "few").start()
+    others = []
+    for _ in range(150):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(10)
+        try:
+            s.connect(str(daemon.ingest))
+            others.append(s)
+        except OSError:
+            s.close()
+    feed.send(chunk=64)
+    feed.wait_done()
+    for s in others:
+        s.close()
+    poll.until(lambda: f"the store goes on: {daemon.status()['store']}", lambda: not daemon.status()["store"]["trouble"], 20)
+    t.check(feed.finish() == wanted, "the verdict")
+    t.same(fed(t, daemon, "after")[:20], wanted[:20], "a job afterwards")
+    daemon.stop()
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_older_store, test_migration_killed, test_migration_without_room, test_failing_disk, test_io_error_that_stays)
+    trial.main(__doc__, test_older_store, test_migration_killed, test_migration_without_room, test_set_aside, test_damaged_text, test_few_files, test_failing_disk, test_io_error_that_stays)
