@@ -69,7 +69,7 @@ static int on_log(void *ud, sqlite3 *db, const char *name, int pages)
 int store_keep_init(struct store_keep *k, const struct store_db *base, struct ff_err *err)
 {
 	sqlite3_stmt *s = NULL;
-	*k = (struct store_keep){.base = base};
+	*k = (struct store_keep){.base = base, .log_max = FF_LOG_BYTES};
 	int rc = sqlite3_prepare_v2(base->db, find_tables, -1, &s, NULL);
 	if (rc == SQLITE_OK) {
 		while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -330,7 +330,7 @@ static long find_reader(const struct store_keep *k)
 
 bool store_keep_log_is_full(struct store_keep *k, char *why, size_t size)
 {
-	if (k->log_bytes < FF_LOG_BYTES || begin_log_anew(k) || !k->held) {
+	if (k->log_bytes < k->log_max || begin_log_anew(k) || !k->held) {
 		return false;
 	}
 	long pid = find_reader(k);

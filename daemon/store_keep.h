@@ -40,6 +40,7 @@ struct store_keep {
 	int error;          /* errno of a segment file that can't be removed, 0 */
 	uint64_t freed;     /* bytes of its segment files */
 	uint64_t log_bytes; /* of the write-ahead log, as of the last commit */
+	uint64_t log_max;   /* FF_LOG_BYTES; less in a test */
 	bool held; /* something else reads the database, so that the log can't begin anew */
 };
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What is kept and for how long: forget, retention by age and size, room that is given back, the write-ahead log, backup."""
+import itertools
 import json
 import pathlib
-import sqlite3
+import socket
+import subprocess
 import sys
 import tarfile
 
@@ -213,6 +215,41 @@ def test_commits_go_on(t):
     daemon.stop()
 
 
+def test_log_is_bounded(t):
+    """Somebody reads the store and doesn't end: its log stops at 64 MiB, status names the process, and when it ends all goes on."""
+    if not t.everything:
+        t.skip("writes 64 MiB: --all; tests/unit/test_store.c does the same with a lower cap")
+    daemon = t.start()
+    fed(t, daemon, "a")
+    reader = subprocess.Popen([sys.executable, "-c", f"import sqlite3, sys; db = sqlite3.connect({str(daemon.store_path())!r}); db.execute('BEGIN'); "
+                               "db.execute('SELECT * FROM run').fetchall(); print('reads', flush=True); sys.stdin.read()"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    t.processes.append(reader)
+    reader.stdout.readline()
+    log = daemon.store_path().with_name("store.db-wal")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(0.2)
+        s.connect(str(daemon.ingest))
+        trouble = lambda: daemon.status()["store"]["trouble"]
+        for i in itertools.count():
+            lines = "".join(f'{{"job":"many","stream":"rank-{r}.log","rank":{r},"message":"step {i} loss 2.1"}}\n' for r in range(2000)).encode()
+            while lines and not trouble():
+                try:
+                    lines = lines[s.send(lines):]
+                except TimeoutError:
+                    pass
+            if trouble():
+                break
+        t.check(f"process {reader.pid}" in trouble() and "store.db-wal" in trouble(), trouble())
+        t.check(log.stat().st_size < 80 << 20, f"the log has {log.stat().st_size >> 20} MiB")
+        print(f"  after {i} lines of 2,000 streams the log has {log.stat().st_size >> 20} MiB")
+        reader.stdin.close()
+        reader.wait()
+        poll.until(lambda: f"it goes on: {trouble()}", lambda: not trouble(), 20)
+    poll.until(lambda: f"the log is short: {log.stat().st_size}", lambda: log.stat().st_size < 20 << 20, 20)
+    daemon.stop()
+
+
 def text_of(daemon, job):
     return [(item["stream"], item["offset"], item["text"]) for item in daemon.api.items(f"/v1/jobs/{job}/logs?lines=10000")]
 
@@ -282,4 +319,4 @@ def test_backup_killed(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_backup, test_backup_killed, test_forget, test_forget_open, test_keep_age, test_keep_tailed, test_keep_size, test_commits_go_on)
+    trial.main(__doc__, test_backup, test_backup_killed, test_forget, test_forget_open, test_keep_age, test_keep_tailed, test_keep_size, test_commits_go_on, test_log_is_bounded)
