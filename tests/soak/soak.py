@@ -387,7 +387,7 @@ def run(options, folder):
         with open(options.out / "soak.tsv", "w") as tsv:
             print(*COLUMNS, sep="\t", file=tsv, flush=True)
             for k in range(1, max(4, int(options.minutes * 60 / EVERY_S)) + 1):
-                time.sleep(max(0.0, start + k * EVERY_S - time.monotonic()))
+                load.stopping.wait(max(0.0, start + k * EVERY_S - time.monotonic()))
                 daemon.running()
                 rows.append(sample(daemon, start))
                 print(*(rows[-1][c] for c in COLUMNS), sep="\t", file=tsv, flush=True)
