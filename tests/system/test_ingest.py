@@ -7,17 +7,21 @@ import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support import trial  # noqa: E402
+from support import shippers, trial  # noqa: E402
 from support.http import Connection  # noqa: E402
 
 WIRE = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "wire"
 
 
+def rows_of(daemon, job):
+    """The export; bytes that are no UTF-8 as surrogates."""
+    return [json.loads(raw.decode("utf-8", "surrogateescape")) for raw in daemon.api.get(f"/v1/jobs/{job}/export").body.splitlines()]
+
+
 def texts(daemon, job):
     """What is kept of a job: {stream: [text, ...]}, as its export says."""
     out = {}
-    for raw in daemon.api.get(f"/v1/jobs/{job}/export").body.splitlines():
-        row = json.loads(raw)
+    for row in rows_of(daemon, job):
         if "message" in row:
             out.setdefault(row["stream"], []).append(row["message"])
     return out
@@ -133,8 +137,7 @@ def send(daemon, raw):
 
 def stamps(daemon, job, stream):
     """(clock, stamp) of each kept line."""
-    rows = [json.loads(raw) for raw in daemon.api.get(f"/v1/jobs/{job}/export").body.splitlines()]
-    return [(r.get("clock"), r.get("time")) for r in rows if "message" in r and r["stream"] == stream]
+    return [(r.get("clock"), r.get("time")) for r in rows_of(daemon, job) if "message" in r and r["stream"] == stream]
 
 
 def test_fluent_bit(t):
@@ -154,6 +157,22 @@ def test_fluent_bit(t):
     daemon.stop()
 
 
+def test_syslog(t):
+    """Captures of rsyslog and syslog-ng, in counted frames: the file's bytes, whose they are, and when they were read."""
+    daemon = t.start()
+    for name, change in (("rsyslog", shippers.by_rsyslog), ("syslog-ng", shippers.by_syslog_ng)):
+        raw = (WIRE / f"{name}.bin").read_bytes().replace(b'job="4711"', b'job="' + name.encode().ljust(4, b"_")[:4] + b'"')
+        t.same(send(daemon, raw), b"", f"answer to {name}")
+        kept = texts(daemon, name[:4])
+        t.same(list(kept), ["/scratch/logs/4711/rank-3.log"], f"streams of {name}")
+        lines = [x.encode("utf-8", "surrogateescape") for x in kept["/scratch/logs/4711/rank-3.log"]]
+        t.same(lines, change(shippers.ODD_LINES), f"text of {name}")
+        clocks = {clock for clock, _ in stamps(daemon, name[:4], "/scratch/logs/4711/rank-3.log")}
+        t.same(clocks, {"node"}, f"clock of {name}")
+    t.same(counter(daemon, "bad_syslog"), 0, "bad_syslog")
+    daemon.stop()
+
+
 def test_vector(t):
     """The forms of Vector's sources file and kubernetes_logs behind its sink socket (docs: vector.dev), a job named by a label."""
     daemon = t.start()
@@ -170,4 +189,4 @@ def test_vector(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected, test_fluent_bit, test_vector)
+    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected, test_fluent_bit, test_syslog, test_vector)
