@@ -35,6 +35,7 @@
 	X(tail_foreign, "tailed files refused because they are not of their run's owner") \
 	X(tail_waiting, "files that had to wait because as many are open as may be") \
 	X(tail_failed, "files and folders that could not be read") \
+	X(tail_unwatched, "limits of inotify that were met: folders are polled instead") \
 	X(tail_holes, "holes of NUL bytes in tailed files that were skipped") \
 	X(tail_changed, "tailed files that shrank, were rewritten or replaced") \
 	X(runs_aged, "runs deleted because nothing was heard of them for keep-age") \

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "shell/log.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -581,6 +582,18 @@ static void on_trouble(struct tail *t, const struct files_notice *n)
 	}
 }
 
+static void on_limit(struct tail *t, const struct files_notice *n)
+{
+	if (!t->limit_said) {
+		t->limit_said = true;
+		ff_log_warn("tail",
+			"folders can't be watched (%s), polling them; raise %s to be quicker",
+			uv_strerror(-n->error),
+			n->error == ENOSPC ? "fs.inotify.max_user_watches"
+					   : "fs.inotify.max_user_instances");
+	}
+}
+
 static void take_notice(struct tail *t, struct thread *th, const struct files_notice *n)
 {
 	switch (n->kind) {
@@ -591,6 +604,7 @@ static void take_notice(struct tail *t, struct thread *th, const struct files_no
 	case FILES_MOVED: on_moved(t, th, n); break;
 	case FILES_GONE: on_gone(t, th, n); break;
 	case FILES_TROUBLE: on_trouble(t, n); break;
+	case FILES_LIMIT: on_limit(t, n); break;
 	case FILES_LOOKED: on_looked(t, th, n); break;
 	}
 }
@@ -648,6 +662,7 @@ void tail_count(struct tail *t)
 		t->d->counts[DAEMON_COUNT_tail_failed] += now.failed - th->seen.failed;
 		t->d->counts[DAEMON_COUNT_tail_changed] += now.changed - th->seen.changed;
 		t->d->counts[DAEMON_COUNT_tail_waiting] += now.waited - th->seen.waited;
+		t->d->counts[DAEMON_COUNT_tail_unwatched] += now.limited - th->seen.limited;
 		t->d->counts[DAEMON_COUNT_tail_holes] += now.holes - th->seen.holes;
 		th->seen = now;
 	}
@@ -655,11 +670,13 @@ void tail_count(struct tail *t)
 
 void tail_describe(struct tail *t, struct ff_jw *w)
 {
-	uint64_t files = 0, waiting = 0, hung = 0;
+	uint64_t files = 0, waiting = 0, hung = 0, watched = 0, polled = 0;
 	for (unsigned i = 0; t && i < t->nthreads; i++) {
 		files += t->threads[i].seen.files;
 		waiting += t->threads[i].seen.waiting;
 		hung += t->threads[i].seen.hung;
+		watched += t->threads[i].seen.watched;
+		polled += t->threads[i].seen.polled;
 	}
 	ff_jw_open(w, '{');
 	ff_jw_kint(w, "patterns", t ? (int64_t)t->npatterns : 0);
@@ -668,6 +685,8 @@ void tail_describe(struct tail *t, struct ff_jw *w)
 	ff_jw_kint(w, "files", (int64_t)files);
 	ff_jw_kint(w, "open", t ? (int64_t)atomic_load(&t->shared.open) : 0);
 	ff_jw_kint(w, "waiting", (int64_t)waiting);
+	ff_jw_kint(w, "watched", (int64_t)watched);
+	ff_jw_kint(w, "polled", (int64_t)polled);
 	ff_jw_close(w, '}');
 }
 

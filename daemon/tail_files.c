@@ -4,9 +4,15 @@
 #include "base/mem.h"
 #include "clock.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-#define POLL_MOST 1000u /* ms */
+#define POLL_MOST_WATCHED 8000u /* ms */
+#define HINTS_REST_US (10 * FF_SECOND / 1000)
 #define HUNG_US (5 * FF_SECOND)
 
 uint64_t files_hash(struct ff_str s)
@@ -41,7 +47,7 @@ bool files_wait_for_room(struct files *f)
 	uv_mutex_lock(&f->lock);
 	f->alive_us = 0;
 	while (f->ahead >= FILES_AHEAD && !f->stop) {
-		uv_cond_wait(&f->wake, &f->lock);
+		uv_cond_wait(&f->room, &f->lock);
 	}
 	f->alive_us = clock_mono();
 	bool go_on = !f->stop;
@@ -71,6 +77,8 @@ static void add_root(struct files *f, struct order *o, bool probing)
 	root->device = o->device;
 	root->probing = probing;
 	*FF_ARR_ADD(f->roots, f->nroots, f->croots) = root;
+	f->walk_wanted = true;
+	f->walk_due_us = 0;
 	o->pattern = NULL; /* they are the root's now */
 	o->path = NULL;
 }
@@ -104,13 +112,14 @@ static struct file *file_by_number(struct files *f, uint64_t number)
 	return NULL;
 }
 
-/* Reading begins, if what stands before the place is what was there. */
-static void start_file(struct files *f, const struct files_start *s)
+/* Reading begins, if what stands before the place is what was there. False when the
+ * thread is to end. */
+static bool start_file(struct files *f, const struct files_start *s)
 {
 	struct file *file = file_by_number(f, s->file);
 	char before[FILES_MARK];
 	if (!file || file->fd < 0) {
-		return;
+		return true;
 	}
 	if (s->mark_length) {
 		ssize_t n =
@@ -120,12 +129,13 @@ static void start_file(struct files *f, const struct files_start *s)
 			struct stat st = {0};
 			(void)fstat(file->fd, &st);
 			tail_read_again(f, file, &st);
-			return;
+			return true;
 		}
 	}
 	file->pos = s->offset;
 	file->mark_length = 0;
 	file->started = true;
+	return tail_read_poll(f, file);
 }
 
 /* Everything there is now is found and read. */
@@ -146,7 +156,7 @@ static bool obey(struct files *f, struct order *o)
 	case ORDER_PROBE: add_root(f, o, true); break;
 	case ORDER_WALK: add_root(f, o, false); break;
 	case ORDER_DROP: drop_pattern(f, o->number); break;
-	case ORDER_START: start_file(f, &o->start); break;
+	case ORDER_START: return start_file(f, &o->start);
 	case ORDER_LOOK: return look(f, o->look);
 	case ORDER_LET_GO: {
 		struct file *file = file_by_number(f, o->start.file);
@@ -160,14 +170,12 @@ static bool obey(struct files *f, struct order *o)
 	return true;
 }
 
-/* All orders that came, or the end of the pause. False when the thread is to end. */
-static bool take_orders(struct files *f, unsigned wait_ms)
+/* ---- rounds and hints */
+
+/* All orders that came. False when the thread is to end. */
+static bool take_orders(struct files *f)
 {
 	uv_mutex_lock(&f->lock);
-	if (!f->orders && !f->stop) {
-		f->alive_us = 0;
-		(void)uv_cond_timedwait(&f->wake, &f->lock, (uint64_t)wait_ms * 1000000);
-	}
 	struct order *o = f->orders;
 	f->orders = NULL;
 	f->orders_end = &f->orders;
@@ -188,21 +196,114 @@ static bool take_orders(struct files *f, unsigned wait_ms)
 	return go_on;
 }
 
+/* How long there is nothing to do, in ms; -1: until an order comes. */
+static int pause_ms(const struct files *f, bool hints)
+{
+	if (!f->nroots) {
+		return -1;
+	}
+	ff_usec due = f->round_due_us;
+	if (f->walk_wanted && f->walk_due_us < due) {
+		due = f->walk_due_us;
+	}
+	if (!hints && f->hints_due_us < due) {
+		due = f->hints_due_us;
+	}
+	ff_usec left = due - clock_mono();
+	return left > 0 ? (int)((left + 999) / 1000) : 0;
+}
+
+/* Until there are orders, hints, or it is time. */
+static void wait_for_work(struct files *f)
+{
+	bool hints = tail_watch_fd(f->watch) >= 0 && clock_mono() >= f->hints_due_us;
+	struct pollfd fds[2] = {{f->wake, POLLIN, 0},
+		{hints ? tail_watch_fd(f->watch) : -1, POLLIN, 0}};
+	uv_mutex_lock(&f->lock);
+	f->alive_us = 0;
+	uv_mutex_unlock(&f->lock);
+	(void)poll(fds, 2, pause_ms(f, hints || tail_watch_fd(f->watch) < 0));
+	uint64_t count;
+	if (fds[0].revents) {
+		(void)!read(f->wake, &count, sizeof count);
+	}
+}
+
+/* False when the thread is to end. */
+static bool take_hint(struct files *f, enum tail_watch_hint hint, const char *path)
+{
+	struct file *file = ff_map_get(&f->by_path, ff_str_z(path));
+	if (hint == TAIL_WATCH_CHANGED || (file && file->fd < 0 && !file->let_go)) {
+		f->walk_wanted = f->walk_wanted || tail_walk_may_concern(f, path);
+	}
+	return !file || tail_read_poll(f, file);
+}
+
+/* Then it rests: a writer of many small lines does not make a read of each. */
+static bool take_hints(struct files *f)
+{
+	const char *path = NULL;
+	bool go_on = true, any = false;
+	if (tail_watch_fd(f->watch) < 0 || clock_mono() < f->hints_due_us) {
+		return true;
+	}
+	f->hinted = true;
+	for (enum tail_watch_hint hint = tail_watch_next(f->watch, &path);
+		hint != TAIL_WATCH_NONE && go_on; hint = tail_watch_next(f->watch, &path)) {
+		any = true;
+		if (hint == TAIL_WATCH_LOST) {
+			f->round_due_us = 0;
+		} else {
+			go_on = take_hint(f, hint, path);
+		}
+	}
+	f->hinted = false;
+	if (any) {
+		f->hints_due_us = clock_mono() + HINTS_REST_US;
+	}
+	return go_on;
+}
+
+/* Everything is looked at. False when the thread is to end. */
+static bool make_round(struct files *f)
+{
+	/* what a walk is needed for, or nobody tells of */
+	bool alone = f->polled || f->left || f->waiting;
+	unsigned most = alone ? FILES_POLL_MOST : POLL_MOST_WATCHED;
+	f->interval_ms = f->interval_ms * 2 < most ? f->interval_ms * 2 : most;
+	bool go_on = tail_read_poll_all(f) &&
+		(clock_mono() < f->walk_due_us || tail_walk_all(f));
+	f->round_due_us = clock_mono() + (ff_usec)f->interval_ms * 1000;
+	return go_on;
+}
+
+static bool work_once(struct files *f)
+{
+	wait_for_work(f);
+	if (!take_orders(f) || !take_hints(f)) {
+		return false;
+	}
+	if (clock_mono() >= f->round_due_us) {
+		return make_round(f);
+	}
+	return !f->walk_wanted || clock_mono() < f->walk_due_us || tail_walk_all(f);
+}
+
 static void work(void *ud)
 {
 	struct files *f = ud;
-	while (take_orders(f, f->interval_ms)) {
-		f->interval_ms = f->interval_ms * 2 < POLL_MOST ? f->interval_ms * 2 : POLL_MOST;
-		if (!tail_read_poll_all(f) ||
-			(clock_mono() >= f->walk_due_us && !tail_walk_all(f))) {
-			break;
-		}
+	while (work_once(f)) {
 	}
 	uv_mutex_lock(&f->lock);
 	f->ended = true;
 	f->alive_us = 0;
 	uv_mutex_unlock(&f->lock);
 	uv_async_send(f->shared->notify);
+}
+
+static void wake(struct files *f)
+{
+	(void)!write(f->wake, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 static void give(struct files *f, struct order order)
@@ -213,8 +314,8 @@ static void give(struct files *f, struct order order)
 	uv_mutex_lock(&f->lock);
 	*f->orders_end = o;
 	f->orders_end = &o->next;
-	uv_cond_signal(&f->wake);
 	uv_mutex_unlock(&f->lock);
+	wake(f);
 }
 
 bool files_is_free(struct files *f)
@@ -279,7 +380,7 @@ struct files_notice *files_take(struct files *f)
 		bool full = f->ahead >= FILES_AHEAD;
 		f->ahead -= sizeof *n + n->bytes.n;
 		if (full && f->ahead < FILES_AHEAD) {
-			uv_cond_signal(&f->wake);
+			uv_cond_signal(&f->room);
 		}
 	}
 	uv_mutex_unlock(&f->lock);
@@ -321,18 +422,27 @@ void files_pattern_leave(struct files_pattern *p)
 
 int files_create(struct files_shared *shared, struct files **ret, struct ff_err *err)
 {
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (fd < 0) {
+		return ff_err_set(
+			err, -errno, "cannot start a thread for tail: %s", strerror(errno));
+	}
 	struct files *f = ff_xcalloc(1, sizeof *f);
 	f->shared = shared;
+	f->wake = fd;
+	f->watch = tail_watch_create();
 	f->interval_ms = FILES_POLL_LEAST;
 	f->chunk = ff_xmalloc(FILES_CHUNK);
 	f->orders_end = &f->orders;
 	f->notices_end = &f->notices;
 	uv_mutex_init(&f->lock);
-	uv_cond_init(&f->wake);
+	uv_cond_init(&f->room);
 	int r = uv_thread_create(&f->thread, work, f);
 	if (r < 0) {
-		uv_cond_destroy(&f->wake);
+		uv_cond_destroy(&f->room);
 		uv_mutex_destroy(&f->lock);
+		tail_watch_destroy(f->watch);
+		close(fd);
 		free(f->chunk);
 		free(f);
 		return ff_err_set(err, r, "cannot start a thread for tail: %s", uv_strerror(r));
@@ -345,8 +455,9 @@ void files_stop(struct files *f)
 {
 	uv_mutex_lock(&f->lock);
 	f->stop = true;
-	uv_cond_signal(&f->wake);
+	uv_cond_signal(&f->room);
 	uv_mutex_unlock(&f->lock);
+	wake(f);
 }
 
 bool files_stopped(struct files *f)
@@ -384,10 +495,13 @@ void files_destroy(struct files *f)
 	free(f->files);
 	free(f->roots);
 	ff_map_finish(&f->by_inode);
+	ff_map_finish(&f->by_path);
+	tail_watch_destroy(f->watch);
+	close(f->wake);
 	ff_map_finish(&f->told);
 	free(f->failed);
 	free(f->chunk);
-	uv_cond_destroy(&f->wake);
+	uv_cond_destroy(&f->room);
 	uv_mutex_destroy(&f->lock);
 	free(f);
 }

@@ -1,9 +1,10 @@
 /* tail_files: the threads that look at files: one for each file system, so that a hung mount stops
  * itself alone.
  *
- * A thread walks its roots and polls its files by stat (100 ms while something grows, up to 1 s
- * else). It knows nothing of runs: it says what it found, and the loop (tail.c) says where to begin
- * reading.
+ * A thread walks its roots and polls its files by stat: each 100 ms while something grows, else
+ * ever more slowly, up to 1 s; up to 8 s while every folder is watched (tail_watch.h), where hints
+ * wake it. It knows nothing of runs: it says what it found, and the loop (tail.c) says where to
+ * begin reading.
  *
  *	order:  PROBE, WALK (a root) · DROP (a pattern) · START, LET_GO (a file) · LOOK
  *	notice: DEVICE (of a root) · MOUNT (a folder on another file system) · FOUND · DATA · GONE ·
@@ -40,6 +41,7 @@ enum files_notice_kind {
 	FILES_MOVED,   /* file, path */
 	FILES_GONE,    /* file */
 	FILES_TROUBLE, /* path, error, text: counted, and said once while it lasts */
+	FILES_LIMIT,   /* error: folders are not watched, but polled */
 	FILES_LOOKED,  /* look */
 };
 
@@ -72,7 +74,9 @@ struct files_start {
 };
 
 struct files_status {
-	uint64_t files, open;
+	uint64_t files;
+	uint64_t watched, polled; /* folders with a watch, and without one */
+	uint64_t limited;         /* how often a limit of watches was met */
 	uint64_t waiting;                                 /* beyond the limit, now */
 	uint64_t refused, failed, changed, waited, holes; /* as in DAEMON_COUNTS */
 	bool hung; /* it has not come back from a file system call for 5 s */

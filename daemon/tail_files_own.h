@@ -8,9 +8,11 @@
 #include "tail_files.h"
 
 #include "base/map.h"
+#include "tail_watch.h"
 
 #include <sys/stat.h>
 
+#define FILES_POLL_MOST 1000u      /* ms */
 #define FILES_CHUNK (256u * 1024u) /* bytes of one read */
 #define FILES_POLL_LEAST 100u      /* ms */
 
@@ -18,6 +20,8 @@ struct root {
 	struct files_pattern *pattern;
 	char *path;
 	uint64_t device;
+	bool local;           /* its file system tells of every change */
+	bool flushes;         /* FUSE: to close a file asks its server, also when a process ends */
 	bool probing;         /* its file system is not known yet */
 	bool walked;          /* at least once */
 	struct ff_map mounts; /* path -> root: folders below that another thread got */
@@ -80,9 +84,16 @@ struct files {
 	struct file **files;
 	size_t nfiles, cfiles;
 	struct ff_map by_inode; /* device, inode as bytes -> file */
+	struct ff_map by_path;  /* path -> file */
 	uint64_t last_number;
-	unsigned interval_ms;
-	ff_usec walk_due_us;
+	struct tail_watch *watch;
+	size_t polled;         /* folders that are not watched, as the present walk sees it */
+	bool hinted;           /* what is read now was hinted at */
+	ff_usec hints_due_us;  /* monotonic; when hints are taken again */
+	unsigned interval_ms;  /* between rounds: everything is looked at */
+	ff_usec round_due_us;  /* monotonic */
+	bool walk_wanted;      /* before the next round */
+	ff_usec walk_due_us;   /* not before */
 	uint64_t walk_number;
 	struct ff_map told; /* path of what is wrong -> number of the walk that saw it last */
 	char **failed;      /* folders that the present walk could not read */
@@ -91,8 +102,9 @@ struct files {
 	size_t left;      /* files that are read though their name has gone */
 	char *chunk;
 
+	int wake;        /* eventfd: there are orders, or it is to stop */
 	uv_mutex_t lock; /* guards what follows */
-	uv_cond_t wake;
+	uv_cond_t room;  /* there is, in `ahead`; or it is to stop */
 	struct order *orders, **orders_end;
 	struct files_notice *notices, **notices_end;
 	size_t ahead; /* bytes of them */
@@ -128,6 +140,8 @@ bool tail_read_poll(struct files *f, struct file *file);
 bool tail_read_poll_all(struct files *f);
 
 /* tail_walk.c */
+/* May this path, which is somewhere below a root, be one to follow or lead to one? */
+bool tail_walk_may_concern(const struct files *f, const char *path);
 /* Frees the root at this place, and what it has. */
 void tail_walk_drop_root(struct files *f, size_t index);
 /* Finds what there is now. False when the thread is to end. */

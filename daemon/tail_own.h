@@ -78,6 +78,7 @@ struct tail {
 	struct ff_map by_inode; /* device, inode as bytes -> the latest tail_file of it */
 	unsigned said; /* since said_us, monotonic */
 	ff_usec said_us;
+	bool limit_said;
 	struct look *looks;
 	uint64_t last_look;
 };

@@ -202,7 +202,9 @@ static uint64_t take_read(struct files *f, struct file *file, uint64_t at, size_
 	}
 	post_data(f, file, p, end);
 	file->grown_us = clock_mono();
-	f->interval_ms = FILES_POLL_LEAST;
+	if (!f->hinted) {
+		f->interval_ms = FILES_POLL_LEAST;
+	}
 	return at + n;
 }
 
@@ -238,9 +240,11 @@ bool tail_read_has_changed(const struct file *file, const struct stat *st)
 }
 
 /* How long a file that is read stays open without growing. */
-static ff_usec quiet_us(const struct files *f)
+static ff_usec quiet_us(const struct files *f, const struct file *file)
 {
-	if (f->waiting) {
+	/* A process that has a file open on a FUSE that hangs can't end: the kernel waits for the
+	 * server's answer to FLUSH (fs/fuse/file.c, fuse_flush). */
+	if (f->waiting || file->root->flushes) {
 		return 0;
 	}
 	return atomic_load(&f->shared->open) > f->shared->open_max / 2 ? QUIET_MANY_US : QUIET_US;
@@ -262,7 +266,7 @@ bool tail_read_poll(struct files *f, struct file *file)
 		return true;
 	}
 	if (!tail_read_has_changed(file, &st)) {
-		if (clock_mono() - file->grown_us > quiet_us(f) && !file->unseen_us) {
+		if (clock_mono() - file->grown_us > quiet_us(f, file) && !file->unseen_us) {
 			tail_read_close(f, file);
 		}
 		return true;
@@ -277,7 +281,11 @@ bool tail_read_poll(struct files *f, struct file *file)
 		tail_read_again(f, file, &st);
 		return true;
 	}
-	return read_up(f, file, (uint64_t)st.st_size);
+	bool go_on = read_up(f, file, (uint64_t)st.st_size);
+	if (file->root->flushes && !file->unseen_us) {
+		tail_read_close(f, file);
+	}
+	return go_on;
 }
 
 bool tail_read_poll_all(struct files *f)

@@ -9,17 +9,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#define WALK_SHARE 10 /* a walk rests ten times as long as it took */
+#define WALK_SHARE 10 /* a walk rests ten times as long as it took, */
+#define WALK_REST_US (10 * FF_SECOND) /* at most so long, or as long as it took: it may have hung */
 #define DEPTH_MAX 32u /* folders below a root */
 #define TOLD_MAX 4096u
 #define FAILED_MAX 256u /* folders; with more of them nothing is taken for gone */
 /* Its name has gone: it is read until it has not grown for so long. Who renamed a log may tell its
- * writer later; who deleted one waits for its space. */
+ * writer later; who deleted one waits for its space, who unmounted one for the device. */
 #define RENAMED_US (60 * FF_SECOND)
-#define DELETED_US (2 * FF_SECOND)
+#define DELETED_US FF_SECOND
 
 /* ---- what is wrong */
 
@@ -87,6 +90,23 @@ static bool is_hidden(const struct files *f, const char *path)
 	return f->nfailed == FAILED_MAX;
 }
 
+/* The kernel tells when this folder changes, or this file that a link leads to; else it is
+ * polled. */
+static void watch(struct files *f, const struct root *root, int fd, const char *path)
+{
+	int limit = 0;
+	if (root->local && tail_watch_add(f->watch, fd, path, clock_mono(), &limit)) {
+		return;
+	}
+	f->polled++;
+	if (limit) {
+		files_count(f, &f->status.limited);
+		struct files_notice *n = files_notice(FILES_LIMIT, 0);
+		n->error = limit;
+		files_post(f, n);
+	}
+}
+
 /* ---- files */
 
 struct inode_key {
@@ -104,6 +124,9 @@ static void forget_file(struct files *f, size_t index)
 {
 	struct file *file = f->files[index];
 	struct inode_key key = {file->device, file->inode};
+	if (ff_map_get(&f->by_path, ff_str_z(file->path)) == file) {
+		(void)ff_map_del(&f->by_path, ff_str_z(file->path));
+	}
 	if (!file->let_go) {
 		struct files_notice *n = files_notice(FILES_GONE, 0);
 		n->file = file->number;
@@ -181,6 +204,10 @@ static void add_file(struct files *f, const struct entry *e)
 	*FF_ARR_ADD(f->files, f->nfiles, f->cfiles) = file;
 	struct inode_key key = {file->device, file->inode};
 	(void)ff_map_put(&f->by_inode, ff_str_n(&key, sizeof key), file);
+	(void)ff_map_put(&f->by_path, ff_str_z(file->path), file);
+	if (file->linked) {
+		watch(f, e->root, file->fd, file->path);
+	}
 	tail_read_found(f, file, &st, false);
 }
 
@@ -199,13 +226,18 @@ static void wake_file(struct files *f, struct file *file, const struct entry *e)
 	}
 	file->fd = fd;
 	file->grown_us = clock_mono();
+	(void)tail_read_poll(f, file); /* whether the thread is to end is asked again soon */
 }
 
 /* It has one name, and this is another one than it had. */
 static void move_file(struct files *f, struct file *file, const struct entry *e)
 {
+	if (ff_map_get(&f->by_path, ff_str_z(file->path)) == file) {
+		(void)ff_map_del(&f->by_path, ff_str_z(file->path));
+	}
 	free(file->path);
 	file->path = ff_xstrdup(e->path);
+	(void)ff_map_put(&f->by_path, ff_str_z(file->path), file);
 	struct files_notice *n = files_notice(FILES_MOVED, 0);
 	n->file = file->number;
 	n->path = ff_xstrdup(e->path);
@@ -217,8 +249,14 @@ static void look_again(struct files *f, struct file *file, const struct entry *e
 {
 	file->seen = true;
 	file->unseen_us = 0;
-	if (!file->linked && !e->linked && strcmp(file->path, e->path) != 0) {
+	if (!file->linked && !e->linked && file->root == e->root &&
+		strcmp(file->path, e->path) != 0) {
 		move_file(f, file, e);
+	}
+	if (file->linked && file->fd >= 0) {
+		watch(f, file->root, file->fd, file->path);
+	} else if (file->linked) {
+		f->polled++; /* nothing tells when it grows again */
 	}
 	if (file->let_go) {
 		if (st->st_uid != file->uid) {
@@ -354,6 +392,7 @@ static void walk_folder(
 		close(dir);
 		return;
 	}
+	watch(f, root, dirfd(stream), path->p);
 	size_t len = path->len;
 	errno = 0;
 	for (struct dirent *d = readdir(stream); d; errno = 0, d = readdir(stream)) {
@@ -378,14 +417,18 @@ static void walk_folder(
 static void walk_root(struct files *f, struct root *root)
 {
 	struct stat st;
+	struct statfs fs;
 	int fd = open(root->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &st) == 0) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && fstatfs(fd, &fs) == 0) {
 		root->device = st.st_dev; /* what is mounted here may change: its thread stays */
+		root->local = tail_watch_is_local((uint64_t)fs.f_type);
+		root->flushes = fs.f_type == FUSE_SUPER_MAGIC;
 	}
 	if (fd < 0) {
 		if (errno != ENOENT) {
 			note_failed(f, root->path, errno);
 		}
+		f->polled++;
 		return;
 	}
 	struct ff_buf path = {0};
@@ -429,7 +472,8 @@ void tail_walk_drop_root(struct files *f, size_t index)
 static bool is_left(const struct file *file)
 {
 	ff_usec since = file->grown_us > file->unseen_us ? file->grown_us : file->unseen_us;
-	ff_usec most = file->deleted ? DELETED_US : RENAMED_US;
+	bool renamed = !file->deleted && file->device == file->root->device;
+	ff_usec most = renamed ? RENAMED_US : DELETED_US;
 	return file->fd >= 0 && file->started && clock_mono() - since < most;
 }
 
@@ -466,33 +510,59 @@ static void walk_roots(struct files *f)
 		} else if (probe_root(f, f->roots[i])) {
 			tail_walk_drop_root(f, i);
 		} else {
+			f->polled++;
 			i++;
 		}
 	}
+}
+
+bool tail_walk_may_concern(const struct files *f, const char *path)
+{
+	struct ff_str s = ff_str_z(path);
+	for (size_t i = 0; i < f->nroots; i++) {
+		const struct root *root = f->roots[i];
+		if (ff_str_eqz(s, root->path) || does_match(root, s) ||
+			ff_path_pattern_may_hold(root->pattern->parsed, s)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static ff_usec rest_us(ff_usec took)
+{
+	ff_usec most = took > WALK_REST_US ? took : WALK_REST_US;
+	return took * WALK_SHARE < most ? took * WALK_SHARE : most;
 }
 
 bool tail_walk_all(struct files *f)
 {
 	ff_usec began = clock_mono();
 	f->waiting = 0;
+	f->polled = 0;
+	f->walk_wanted = false;
 	f->walk_number++;
+	tail_watch_walk_begin(f->watch);
 	for (size_t i = 0; i < f->nfiles; i++) {
 		f->files[i]->seen = false;
 	}
 	walk_roots(f);
+	tail_watch_walk_end(f->watch);
 	forget_told(f);
 	bool go_on = leave_unseen(f);
 	while (f->nfailed) {
 		free(f->failed[--f->nfailed]);
 	}
 	ff_usec ended = clock_mono();
-	f->walk_due_us = ended + (ended - began) * WALK_SHARE;
+	f->walk_due_us = ended + rest_us(ended - began);
 	if (f->waiting) {
 		f->interval_ms = FILES_POLL_LEAST;
 	}
 	uv_mutex_lock(&f->lock);
 	f->status.waiting = f->waiting;
 	f->status.files = f->nfiles;
+	f->status.watched = tail_watch_count(f->watch);
+	f->status.polled = f->polled;
 	uv_mutex_unlock(&f->lock);
 	return go_on;
 }
