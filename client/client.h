@@ -28,7 +28,7 @@ struct client_command {
 
 extern const struct client_command cmd_analyze, cmd_ship, cmd_why, cmd_jobs, cmd_events, cmd_logs,
 	cmd_job, cmd_export, cmd_report, cmd_status, cmd_ranks, cmd_timeline, cmd_explain,
-	cmd_forget, cmd_backup, cmd_catalog;
+	cmd_forget, cmd_backup, cmd_catalog, cmd_watch;
 
 /* Reads the options of a command; answers --help and --version itself. Returns the index of the
  * first argument that is no option; -1: the command is over, with *ret_status. */

@@ -13,7 +13,7 @@
 static const struct client_command *const commands[] = {
 	&cmd_analyze, &cmd_ship, &cmd_why, &cmd_ranks, &cmd_timeline, &cmd_jobs, &cmd_events,
 	&cmd_logs, &cmd_report, &cmd_export, &cmd_explain, &cmd_catalog, &cmd_job, &cmd_forget,
-	&cmd_backup, &cmd_status,
+	&cmd_backup, &cmd_status, &cmd_watch,
 };
 
 #define NCOMMANDS (sizeof commands / sizeof *commands)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define CONNECT_SECONDS 10L
+#define SILENT_SECONDS 45L
 
 void rpc_answer_finish(struct rpc_answer *a)
 {
@@ -48,29 +49,57 @@ void rpc_add_query(struct ff_buf *path, const char *key, const char *value)
 
 /* ---- the call */
 
+struct call {
+	CURL *curl;
+	const struct rpc_question *q;
+	struct rpc_answer *ret;
+	bool stopped; /* q->fn has enough */
+};
+
 static size_t take_body(char *p, size_t size, size_t n, void *ud)
 {
-	struct ff_buf *b = ud;
-	if (b->len + size * n > RPC_BODY_MAX) {
+	struct call *c = ud;
+	long http = 0;
+	(void)curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &http);
+	if (c->q->fn && http == 200) {
+		c->stopped = !c->q->fn(c->q->ud, ff_str_n(p, size * n));
+		return c->stopped ? 0 : size * n;
+	}
+	if (c->ret->body.len + size * n > RPC_BODY_MAX) {
 		return 0;
 	}
-	ff_buf_add(b, p, size * n);
+	ff_buf_add(&c->ret->body, p, size * n);
 	return size * n;
 }
 
-static struct curl_slist *make_headers(bool post, bool text)
+static struct curl_slist *add_header(struct curl_slist *h, const char *name, const char *value)
+{
+	struct ff_buf b = {0};
+	ff_buf_addf(&b, "%s: %s", name, value);
+	h = curl_slist_append(h, b.p);
+	ff_buf_finish(&b);
+	return h;
+}
+
+static struct curl_slist *make_headers(const struct rpc_question *q)
 {
 	struct curl_slist *h = NULL;
 	const char *token = getenv("FIRSTFAULT_TOKEN");
-	h = curl_slist_append(h, text ? "Accept: text/plain" : "Accept: application/json");
+	h = add_header(h, "Accept",
+		q->fn          ? "text/event-stream"
+			: q->text ? "text/plain"
+				  : "application/json");
 	h = curl_slist_append(h, "Expect:"); /* no 100-continue for small bodies */
-	if (post) {
+	if (q->post) {
 		h = curl_slist_append(h, "Content-Type: application/json");
+	}
+	if (q->last_id) {
+		h = add_header(h, "Last-Event-ID", q->last_id);
 	}
 	if (token && *token) {
 		struct ff_buf b = {0};
-		ff_buf_addf(&b, "Authorization: Bearer %s", token);
-		h = curl_slist_append(h, b.p);
+		ff_buf_addf(&b, "Bearer %s", token);
+		h = add_header(h, "Authorization", b.p);
 		ff_buf_finish(&b);
 	}
 	return h;
@@ -107,65 +136,77 @@ static void read_problem(struct rpc_answer *a)
 	ff_json_destroy(doc);
 }
 
-/* method: NULL for a GET or, with a body, a POST. */
-static int call(CURL *c, const struct ff_addr *a, const char *method, const char *path,
-		const struct ff_buf *post, bool text, struct rpc_answer *ret)
+static void say_unreached(struct call *c, const struct ff_addr *a, CURLcode r, char *why)
+{
+	struct ff_buf where = {0};
+	long error = 0;
+	ff_addr_render(a, &where);
+	if (r == CURLE_COULDNT_CONNECT &&
+	    curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &error) == CURLE_OK && error > 0) {
+		(void)snprintf(why, CURL_ERROR_SIZE, "%s", ff_strerror(-(int)error));
+	}
+	(void)snprintf(c->ret->why, sizeof c->ret->why, "cannot reach firstfaultd at %s: %s",
+		       where.p, *why ? why : curl_easy_strerror(r));
+	ff_buf_finish(&where);
+}
+
+static int perform(struct call *c, const struct ff_addr *a)
 {
 	char why[CURL_ERROR_SIZE] = "";
-	struct curl_slist *headers = make_headers(post, text);
-	set_target(c, a, path);
-	(void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
-	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
-	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, &ret->body);
-	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(c, CURLOPT_NOPROXY, "*");
-	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-	if (post) {
-		(void)curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)post->len);
-		(void)curl_easy_setopt(c, CURLOPT_POSTFIELDS, post->p ? post->p : "");
+	const struct rpc_question *q = c->q;
+	struct curl_slist *headers = make_headers(q);
+	set_target(c->curl, a, q->path);
+	(void)curl_easy_setopt(c->curl, CURLOPT_ERRORBUFFER, why);
+	(void)curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
+	(void)curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_body);
+	(void)curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, c);
+	(void)curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(c->curl, CURLOPT_NOPROXY, "*");
+	(void)curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	if (q->fn) { /* who sends nothing for so long is gone: a comment comes each 15 s */
+		(void)curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		(void)curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_TIME, SILENT_SECONDS);
 	}
-	if (method) {
-		(void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
+	if (q->post) {
+		(void)curl_easy_setopt(
+			c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->post->len);
+		(void)curl_easy_setopt(
+			c->curl, CURLOPT_POSTFIELDS, q->post->p ? q->post->p : "");
 	}
-	CURLcode r = curl_easy_perform(c);
-	(void)curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &ret->http);
+	if (q->method) {
+		(void)curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, q->method);
+	}
+	CURLcode r = curl_easy_perform(c->curl);
+	(void)curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &c->ret->http);
 	curl_slist_free_all(headers);
-	if (r != CURLE_OK) {
-		struct ff_buf where = {0};
-		long error = 0;
-		ff_addr_render(a, &where);
-		if (r == CURLE_COULDNT_CONNECT &&
-		    curl_easy_getinfo(c, CURLINFO_OS_ERRNO, &error) == CURLE_OK && error > 0) {
-			(void)snprintf(why, sizeof why, "%s", ff_strerror(-(int)error));
-		}
-		int status = client_failf(CLIENT_NO_DAEMON,
-			"is firstfaultd running? FIRSTFAULT_API says where it answers",
-			"cannot reach firstfaultd at %s: %s", where.p,
-			*why ? why : curl_easy_strerror(r));
-		ff_buf_finish(&where);
-		return status;
+	if (r != CURLE_OK && !c->stopped) {
+		say_unreached(c, a, r, why);
+		return CLIENT_NO_DAEMON;
 	}
-	if (ret->http < 200 || ret->http > 299) {
-		read_problem(ret);
+	if (c->ret->http < 200 || c->ret->http > 299) {
+		read_problem(c->ret);
 	}
 	return CLIENT_OK;
 }
 
-static int ask(const char *method, const char *path, const struct ff_buf *post, bool text,
-	struct rpc_answer *ret)
+int rpc_try(const struct rpc_question *q, struct rpc_answer *ret)
 {
 	struct ff_addr a;
 	struct ff_err err = {0};
 	*ret = (struct rpc_answer){0};
 	int r = ff_addr_api(NULL, &a, &err);
 	if (r < 0) {
-		return client_failf(client_status(r), NULL, "FIRSTFAULT_API: %s", err.text);
+		(void)snprintf(ret->why, sizeof ret->why, "FIRSTFAULT_API: %s", err.text);
+		return client_status(r);
 	}
-	CURL *c = curl_easy_init();
-	int status = c ? call(c, &a, method, path, post, text, ret) :
-		client_fail(CLIENT_INTERNAL, "cannot start libcurl", NULL);
-	curl_easy_cleanup(c);
+	struct call c = {.curl = curl_easy_init(), .q = q, .ret = ret};
+	int status = CLIENT_INTERNAL;
+	if (c.curl) {
+		status = perform(&c, &a);
+	} else {
+		(void)snprintf(ret->why, sizeof ret->why, "cannot start libcurl");
+	}
+	curl_easy_cleanup(c.curl);
 	ff_addr_finish(&a);
 	if (status) {
 		rpc_answer_finish(ret);
@@ -173,14 +214,26 @@ static int ask(const char *method, const char *path, const struct ff_buf *post, 
 	return status;
 }
 
+static int fail(int status, const struct rpc_answer *a)
+{
+	return client_fail(status, a->why,
+		status == CLIENT_NO_DAEMON
+			? "is firstfaultd running? FIRSTFAULT_API says where it answers"
+			: NULL);
+}
+
 int rpc_ask(const char *path, const struct ff_buf *post, bool text, struct rpc_answer *ret)
 {
-	return ask(NULL, path, post, text, ret);
+	const struct rpc_question q = {.path = path, .post = post, .text = text};
+	int status = rpc_try(&q, ret);
+	return status ? fail(status, ret) : CLIENT_OK;
 }
 
 int rpc_delete(const char *path, struct rpc_answer *ret)
 {
-	return ask("DELETE", path, NULL, false, ret);
+	const struct rpc_question q = {.path = path, .method = "DELETE"};
+	int status = rpc_try(&q, ret);
+	return status ? fail(status, ret) : CLIENT_OK;
 }
 
 int rpc_fail(const struct rpc_answer *a)

@@ -14,11 +14,27 @@
 struct rpc_answer {
 	long http;          /* status code */
 	struct ff_buf body;
-	char why[512];      /* of an error: problem details' detail, else title, else the code */
+	/* of an error: what could not be done, or problem details' detail, else title, else the
+	 * code */
+	char why[640];
 };
 
 void rpc_answer_finish(struct rpc_answer *a);
 
+struct rpc_question {
+	const char *path;          /* begins with "/v1/" */
+	const struct ff_buf *post; /* the body of a POST, NULL for a GET */
+	const char *method;        /* NULL: GET or, with a body, POST */
+	bool text;                 /* text, not JSON */
+	/* an answer without end (server-sent events): */
+	bool (*fn)(void *ud, struct ff_str bytes); /* false: no more of it. NULL: read it whole */
+	void *ud;
+	const char *last_id; /* the id that came last, NULL */
+};
+
+/* Asks once and says nothing. CLIENT_OK: there is an answer of whatever code, all of it read or
+ * taken by fn. Else the exit status, with ret->why; CLIENT_NO_DAEMON also when it broke off. */
+int rpc_try(const struct rpc_question *q, struct rpc_answer *ret);
 /* path begins with "/v1/". post: the body of a POST, NULL for a GET. text: ask for text, not JSON.
  * Returns CLIENT_OK when there is an answer of whatever code, else the exit status after its
  * message (CLIENT_NO_DAEMON). */

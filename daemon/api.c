@@ -7,6 +7,7 @@
 #include "tail.h"
 
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #define DISCARD_MAX 33554432       /* bytes of a body that is too large; then the connection goes */
 #define BODIES_MAX (64u * 1024u * 1024u) /* bytes of all bodies; one beyond 1 MiB is told to wait */
 #define DRAIN_MS 20                /* between two looks at what a POST waits for */
+#define PULL_BYTES 16384           /* of an answer without end at a time */
 #define QUIET_US ((ff_usec)500000) /* nothing came for so long: the last lines have come */
 #define COMMIT_US (30 * FF_SECOND) /* an answer waits for its commit no longer */
 
@@ -34,6 +36,7 @@ struct api {
 	char *path;
 	struct request *requests;
 	size_t body_bytes; /* of all of them */
+	struct watchers *watchers;
 };
 
 static void run(struct api *api);
@@ -78,6 +81,11 @@ static void on_prepare(uv_prepare_t *prepare)
 	api->idle_ns = idle;
 }
 
+struct watchers *api_watchers(const struct api *api)
+{
+	return api->watchers;
+}
+
 void api_describe(const struct api *api, struct ff_jw *w)
 {
 	int64_t requests = 0;
@@ -86,6 +94,7 @@ void api_describe(const struct api *api, struct ff_jw *w)
 	}
 	ff_jw_open(w, '{');
 	ff_jw_kint(w, "requests_open", requests);
+	ff_jw_kint(w, "watchers", (int64_t)api_watch_count(api->watchers));
 	ff_jw_kint(w, "loop_longest_us", (int64_t)(api->longest_ns / 1000));
 	ff_jw_close(w, '}');
 }
@@ -137,6 +146,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	api_keep_orphan(r);
 	api_backup_orphan(r);
 	drop_body(r);
+	api_watch_orphan(r, code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED);
 	*(r->prev ? &r->prev->next : &api->requests) = r->next;
 	if (r->next) {
 		r->next->prev = r->prev;
@@ -180,6 +190,8 @@ static void read_head(struct request *r, const char *method)
 	r->is_gzip = coding && !strcasecmp(coding, "gzip");
 	r->if_none_match =
 		ff_xstrdup(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match"));
+	r->last_event_id =
+		ff_xstrdup(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Last-Event-ID"));
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	r->uid = info ? socket_peer(info->connect_fd) : -1;
@@ -211,6 +223,32 @@ static bool is_unchanged(const struct request *r, const char *etag)
 		strstr(r->if_none_match, etag);
 }
 
+static ssize_t on_pull(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct request *r = cls;
+	ssize_t n = r->api->closing ? -1 : r->pull(r, buf, max);
+	if (n == 0) {
+		r->suspended = true;
+		MHD_suspend_connection(r->connection);
+	}
+	return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
+}
+
+static struct MHD_Response *make_response(struct request *r, size_t n)
+{
+	if (r->pull) {
+		return MHD_create_response_from_callback(
+			MHD_SIZE_UNKNOWN, PULL_BYTES, on_pull, r, NULL);
+	}
+	char *bytes = ff_buf_take(&r->out);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(bytes);
+	}
+	return response;
+}
+
 static enum MHD_Result send_answer(struct request *r)
 {
 	char etag[32];
@@ -219,11 +257,8 @@ static enum MHD_Result send_answer(struct request *r)
 	size_t n = unchanged ? 0 : r->out.len;
 	ff_log_debug("api", "uid=%lld uri=%s status=%u bytes=%zu", (long long)r->uid, r->uri,
 		unchanged ? 304 : r->status, n);
-	char *bytes = ff_buf_take(&r->out);
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE);
+	struct MHD_Response *response = make_response(r, n);
 	if (!response) {
-		free(bytes);
 		return MHD_NO;
 	}
 	(void)MHD_add_response_header(response, "Content-Type", r->type);
@@ -279,6 +314,19 @@ void api_finish(struct request *r)
 	if (!r->answered) {
 		request_problem(r, 503, "no answer could be made");
 	}
+	api_wake(r);
+}
+
+bool api_is_gone(const struct request *r)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct pollfd p = {info ? info->connect_fd : -1, POLLRDHUP, 0};
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+void api_wake(struct request *r)
+{
 	if (r->suspended) {
 		r->suspended = false;
 		MHD_resume_connection(r->connection);
@@ -451,6 +499,7 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	(void)uv_loop_configure(&d->loop, UV_METRICS_IDLE_TIME);
 	api->turned_ns = uv_hrtime();
 	uv_prepare_start(&api->prepare, on_prepare);
+	api->watchers = api_watch_create(d);
 	api->open = true;
 	uv_poll_start(&api->poll, UV_READABLE, on_poll);
 	run(api);
@@ -494,6 +543,7 @@ void api_close(struct api *api)
 			request_problem(r, 503, "the daemon is ending");
 			api_finish(r);
 		}
+		api_wake(r); /* answers without end are over */
 	}
 	if (api->open) {
 		uv_close((uv_handle_t *)&api->poll, NULL);
@@ -507,6 +557,7 @@ void api_close(struct api *api)
 		MHD_stop_daemon(api->mhd);
 		api->mhd = NULL;
 	}
+	api_watch_close(api->watchers);
 	if (api->path) {
 		(void)unlink(api->path);
 	}
@@ -515,6 +566,7 @@ void api_close(struct api *api)
 void api_destroy(struct api *api)
 {
 	if (api) {
+		api_watch_destroy(api->watchers);
 		free(api->path);
 		free(api);
 	}

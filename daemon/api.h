@@ -8,6 +8,8 @@
 
 #include "request.h"
 
+struct watchers;
+
 /* The socket is there afterwards. Returns 0 or a negative code with err. */
 int api_open(struct daemon *d, struct api **ret, struct ff_err *err);
 /* Adds how it is, as an object. */
@@ -29,6 +31,18 @@ void api_routes_dispatch(struct request *r);
 /* The request goes on later: fn is called once the loop has looked after everything else. It
  * answers or calls this again. */
 void api_later(struct request *r, void (*fn)(struct request *r));
+
+/* A request with `pull` has something more to say, or is over. */
+void api_wake(struct request *r);
+/* Has its peer gone? MHD does not look while there is nothing to say. */
+bool api_is_gone(const struct request *r);
+
+/* api_watch.c: all who watch; made, closed and destroyed with the API. */
+struct watchers *api_watchers(const struct api *api);
+struct watchers *api_watch_create(struct daemon *d);
+void api_watch_close(struct watchers *w);
+void api_watch_destroy(struct watchers *w);
+size_t api_watch_count(const struct watchers *w);
 
 /* Handlers. */
 void api_jobs_one(struct request *r);
@@ -61,6 +75,9 @@ void api_keep_orphan(struct request *r);
 struct api_otlp *api_otlp_create(struct daemon *d);
 void api_otlp_destroy(struct api_otlp *o);
 void api_otlp_post(struct request *r);
+void api_watch_get(struct request *r);
+/* The watcher goes; slow: because it did not read. */
+void api_watch_orphan(struct request *r, bool slow);
 void api_post_start(struct request *r);
 void api_post_end(struct request *r);
 /* What a pending POST waited for has come, or will not. */

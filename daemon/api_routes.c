@@ -66,6 +66,7 @@ static const struct request_route routes[] = {
 	{REQUEST_GET, "/v1/jobs/{job}/verdict", api_jobs_verdict, 0, REQUEST_USER},
 	{REQUEST_POST, "/v1/logs", api_otlp_post, FF_OTLP_BODY, REQUEST_USER},
 	{REQUEST_GET, "/v1/status", get_status, 0, REQUEST_USER},
+	{REQUEST_GET, "/v1/watch", api_watch_get, 0, REQUEST_USER},
 };
 
 static const size_t nroutes = sizeof routes / sizeof *routes;

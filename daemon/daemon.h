@@ -52,6 +52,11 @@
 	X(reloads, "times that SIGHUP had configuration and catalogue taken over") \
 	X(reloads_refused, "times that they were bad and what was before held") \
 	X(log_omitted, "lines of the log that were left out as repeats") \
+	X(watchers, "watchers that came") \
+	X(watchers_refused, "watchers beyond 64") \
+	X(watchers_slow, "watchers dropped because they did not read what they were told") \
+	X(watchers_resync, "watchers told that they missed something") \
+	X(watch_events, "events told to watchers, each counted once") \
 	X(unknown_jobs, "posted job ends of jobs that are not known")
 
 enum daemon_count {
@@ -69,6 +74,7 @@ struct api;
 struct retain;
 struct saving;
 struct reload;
+struct watch;
 
 struct daemon {
 	uv_loop_t loop;
@@ -85,6 +91,7 @@ struct daemon {
 	struct api *api;
 	struct retain *retain;
 	struct reload *reload;
+	struct watch *watch; /* of the API */
 	uint64_t counts[DAEMON_COUNT_COUNT];
 	struct saving *saving; /* the backup that a thread of libuv's pool writes; NULL: none */
 	unsigned reading;   /* answers that a thread of libuv's pool reads for */

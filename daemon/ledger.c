@@ -9,6 +9,7 @@
 #include "shell/log.h"
 #include "store.h"
 #include "tail.h"
+#include "watch.h"
 
 #include <stdlib.h>
 
@@ -75,6 +76,7 @@ static void run_state_destroy(struct run_state *rs)
 	if (rs) {
 		ff_buf_finish(&rs->out);
 		answer_short_destroy(rs->answer);
+		free(rs->watched);
 		free(rs);
 	}
 }
@@ -144,6 +146,7 @@ static struct run_state *heard(struct ledger *l, struct ff_run *run)
 	rs->heard_us = (ff_usec)uv_now(&l->d->loop) * 1000;
 	rs->heard_at = clock_wall();
 	rs->changes++;
+	watch_changed(l->d->watch, rs);
 	return rs;
 }
 

@@ -36,7 +36,8 @@ struct run_state {
 	uint64_t segments_dropped;
 	struct ff_buf out; /* text for the segment that is being written, while a batch is filled */
 	struct segment_place out_at;
-	void *answer; /* of answer.c: the newest verdict, in short */
+	void *answer;  /* of answer.c: the newest verdict, in short */
+	void *watched; /* of watch.c: what watchers were told last */
 };
 
 /* Where text of a stream begins in the segments. */

@@ -128,6 +128,7 @@ void request_finish(struct request *r)
 	free(r->parts);
 	free(r->uri);
 	free(r->if_none_match);
+	free(r->last_event_id);
 	ff_buf_finish(&r->body);
 	ff_buf_finish(&r->out);
 }
@@ -270,8 +271,12 @@ static bool names_job(const char *name, const char *job)
 
 struct ff_run *request_run(struct request *r, size_t index, bool exact)
 {
+	return request_run_named(r, r->parts[index], exact);
+}
+
+struct ff_run *request_run_named(struct request *r, const char *name, bool exact)
+{
 	bool many = false;
-	const char *name = r->parts[index];
 	struct ff_run *run = ff_runs_find(&r->d->runs, ff_str_z(name), &many);
 	if (many && !exact) {
 		request_problem(r, 409, "several jobs begin with \"%s\"", name);

@@ -43,7 +43,7 @@ enum request_stage {
 struct request {
 	struct api *api;
 	struct daemon *d;
-	void *connection; /* MHD's */
+	void *connection;        /* MHD's */
 	struct api_otlp *feeder; /* the connection's; NULL */
 	struct request *prev, *next;
 	enum request_method method;        /* HEAD is GET */
@@ -55,21 +55,26 @@ struct request {
 	struct ff_buf body;
 	bool begun; /* its headers have come */
 	bool too_large;
-	size_t thrown;       /* bytes of its body that were thrown away */
-	bool is_json;        /* its body says so */
-	bool wants_text;     /* Accept: text/plain */
-	char *if_none_match; /* NULL */
+	size_t thrown;          /* bytes of its body that were thrown away */
+	bool is_json;           /* its body says so */
+	bool wants_text;        /* Accept: text/plain */
+	char *if_none_match;    /* NULL */
 	bool is_gzip, is_coded; /* its body is compressed; in some way */
 	bool crowded;           /* there was no room for its body beside others */
-	int64_t uid;         /* of the peer; -1: not known */
+	char *last_event_id;    /* NULL */
+	int64_t uid;            /* of the peer; -1: not known */
 	/* the answer */
 	bool answered, pending, suspended;
 	unsigned status;
 	const char *type; /* constant */
 	struct ff_buf out;
-	uint32_t version;                 /* ETag; 0: none */
-	unsigned retry_s;                 /* Retry-After; 0: none */
-	void *listing;                    /* of api_list.c: the list that is being made */
+	uint32_t version; /* ETag; 0: none */
+	unsigned retry_s; /* Retry-After; 0: none */
+	void *listing;    /* of api_list.c: the list that is being made */
+	void *watching;   /* of api_watch.c: a watcher */
+	/* An answer without end: fills buf and returns how much; 0: nothing
+	 * now (api_wake); -1: over */
+	ssize_t (*pull)(struct request *r, char *buf, size_t max);
 	void *reading;                    /* of api_logs.c: a thread reads for it */
 	void *saving;                     /* of api_backup.c: a backup is written for it */
 	void *forgetting;                 /* of api_keep.c: waits for a run to be gone */
@@ -81,9 +86,9 @@ struct request {
 	bool end;                      /* of job end; else start */
 	ff_usec began_us, deadline_us; /* the loop's time */
 	struct ledger_wait wait;
-	bool waits; /* in the ledger's list */
+	bool waits;                                     /* in the ledger's list */
 	void (*stored)(struct request *r, bool stored); /* makes the answer then, or too late */
-	uint64_t rejected; /* of api_otlp.c */
+	uint64_t rejected;                              /* of api_otlp.c */
 };
 
 /* A method's name; HEAD is GET. */
@@ -109,6 +114,8 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 
 /* The run that parts[index] names. NULL: a problem was answered. exact: no prefix will do. */
 struct ff_run *request_run(struct request *r, size_t index, bool exact);
+/* The same by a name that stands elsewhere. */
+struct ff_run *request_run_named(struct request *r, const char *name, bool exact);
 /* Is the peer one of those? False: a problem was answered. */
 bool request_admit(struct request *r, enum request_who who);
 /* Is the peer root or the daemon's own user? */

@@ -55,4 +55,5 @@
 	262144u /* files of runs that went, that are not read again; the
 						oldest is forgotten */
 #define FF_CONNS_MAX 4096u                   /* connections; a further one is told busy */
+#define FF_WATCHERS_MAX 64u                   /* watchers of the API; a further one is refused */
 #define FF_TAIL_FILES 4096u                  /* tailed files; a further one is counted */

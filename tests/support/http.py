@@ -3,6 +3,8 @@ import http.client
 import json
 import socket
 
+from support import poll
+
 
 class Answer:
     def __init__(self, status, headers, body):
@@ -24,6 +26,54 @@ class Connection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
+
+
+class Watch:
+    """Server-sent events, one after the other: (type, id, data)."""
+
+    def __init__(self, path, url, last_id=None, timeout=20):
+        self.connection = Connection(path, timeout)
+        self.connection.request("GET", url, headers={"Last-Event-ID": last_id} if last_id else {})
+        self.reply = self.connection.getresponse()
+        self.status = self.reply.status
+        self.last_id = last_id
+        if self.status == 200:
+            self.reply.fp.flush()
+            self.next()  # its first word: where it begins, or that something was missed
+
+    def next(self):
+        """The next event, (None, id, None) for an id alone; raises EOFError at the end."""
+        kind, data = None, None
+        while True:
+            line = self.reply.readline()
+            if not line:
+                raise EOFError
+            line = line.decode().rstrip("\n")
+            if not line:
+                self.first = (kind, self.last_id, json.loads(data) if data else None)
+                return self.first
+            name, _, value = line.partition(": ")
+            if name == "event":
+                kind = value
+            elif name == "id":
+                self.last_id = value
+            elif name == "data":
+                data = value
+
+    def until(self, condition, seconds=30):
+        """Events up to the one that fits."""
+        out = []
+        deadline = poll.Deadline(seconds)
+        while not out or not condition(out[-1]):
+            if deadline.over():
+                raise AssertionError(f"not told within {seconds} s; told: {out}")
+            event = self.next()
+            if event[0]:
+                out.append(event)
+        return out
+
+    def close(self):
+        self.connection.close()
 
 
 class Api:
@@ -62,6 +112,9 @@ class Api:
     def end(self, job, wait="10s", **facts):
         """Posts the job's end; the verdict that came with the answer."""
         return self.post(f"/v1/jobs/{job}/end?wait={wait}", facts).json()
+
+    def watch(self, url="/v1/watch", last_id=None, **more):
+        return Watch(self.path, url, last_id, **more)
 
     def verdict(self, job):
         """The verdict's bytes."""

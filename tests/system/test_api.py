@@ -22,6 +22,7 @@ ADDRESSES = (
     ("GET", "/v1/jobs/4711/ranks?format=text&width=60", 200, "text"),
     ("GET", "/v1/jobs/4711/ranks?format=text&width=6", 400, "problem"),
     ("GET", "/v1/jobs/4711/timeline?format=text&lines=8", 200, "text"),
+    ("GET", "/v1/watch?job=nobody", 404, "problem"),
     ("GET", "/v1/faults", 200, "catalog-list"),
     ("GET", "/v1/faults/cuda-oom", 200, "fault"),
     ("GET", "/v1/faults/no-such", 404, "problem"),
@@ -94,10 +95,11 @@ ADDRESSES = (
     ("PUT", "/v1/jobs/4711/start", 405, "problem"),
     ("PATCH", "/healthz", 405, "problem"),
     ("POST", "/metrics", 405, "problem"),
+    ("POST", "/v1/watch", 405, "problem"),
     ("OPTIONS", "/v1/status", 405, "problem"),
     ("PUT", "/v1/nothing", 404, "problem"),
 )
-ALLOW = {"/v1/jobs": "GET, HEAD", "/v1/jobs/4711/verdict": "GET, HEAD", "/v1/jobs/4711/end": "POST", "/v1/jobs/4711/start": "POST", "/healthz": "GET, HEAD", "/metrics": "GET, HEAD",
+ALLOW = {"/v1/jobs": "GET, HEAD", "/v1/jobs/4711/verdict": "GET, HEAD", "/v1/jobs/4711/end": "POST", "/v1/jobs/4711/start": "POST", "/healthz": "GET, HEAD", "/metrics": "GET, HEAD", "/v1/watch": "GET, HEAD",
          "/v1/status": "GET, HEAD"}
 
 
