@@ -17,6 +17,7 @@
 
 #define RETRY_NS 1000000000ull       /* between two tries */
 #define FATAL_AFTER (30 * FF_SECOND) /* unless the disk is full */
+#define REST_US (2 * FF_SECOND)      /* without a batch; then the log is folded into the database */
 #define LATER_US FF_SECOND           /* before a step that could not be done is tried again */
 
 /* Values in the order of the columns; E: take the new one. */
@@ -87,6 +88,7 @@ struct store {
 	struct store_text text;
 	struct store_keep keep;
 	bool said_later;
+	ff_usec rest_us; /* when the log is folded into the database unless something comes */
 
 	uv_async_t async;
 	store_fn *changed;
@@ -575,27 +577,42 @@ static void measure(struct store *s)
 	uv_mutex_unlock(&s->lock);
 }
 
+/* When there is something else to do than batches. The lock is held. */
+static ff_usec due_us(const struct store *s, ff_usec later_us)
+{
+	if (s->holds) {
+		return INT64_MAX;
+	}
+	return s->keep.ngoing ? later_us : s->keep.log_bytes ? s->rest_us : INT64_MAX;
+}
+
 /* The next one; NULL if there is none now: the store is to stop, or has something else to do. */
-static struct batch *next_batch(struct store *s, ff_usec *later_us, bool *ret_stop)
+static struct batch *next_batch(struct store *s, ff_usec later_us, bool *ret_stop, bool *ret_due)
 {
 	uv_mutex_lock(&s->lock);
-	while (!s->queue && !s->stop) {
-		bool keep = s->keep.ngoing && !s->holds;
-		ff_usec now = keep ? clock_mono() : 0;
-		if (keep && now >= *later_us) {
-			break;
-		}
-		if (keep) {
-			(void)uv_cond_timedwait(
-				&s->wake, &s->lock, (uint64_t)(*later_us - now) * 1000);
+	ff_usec due = due_us(s, later_us), now = clock_mono();
+	while (!s->queue && !s->stop && now < due) {
+		if (due < INT64_MAX) {
+			(void)uv_cond_timedwait(&s->wake, &s->lock, (uint64_t)(due - now) * 1000);
 		} else {
 			uv_cond_wait(&s->wake, &s->lock);
 		}
+		due = due_us(s, later_us);
+		now = clock_mono();
 	}
 	struct batch *b = s->queue;
 	*ret_stop = s->stop;
+	*ret_due = now >= due;
 	uv_mutex_unlock(&s->lock);
 	return b;
+}
+
+/* Nothing has come for a while: what is in the log goes to its place. */
+static void rest(struct store *s)
+{
+	s->rest_us = clock_mono() + REST_US; /* if somebody reads */
+	store_keep_rest(&s->keep);
+	measure(s);
 }
 
 /* One step of what is done between batches. */
@@ -649,16 +666,19 @@ static void work(void *ud)
 	struct store *s = ud;
 	(void)pthread_setname_np(pthread_self(), "store"); /* as top and gdb show it */
 	ff_usec later_us = 0; /* when a step that could not be done is tried again */
-	for (bool stop = false;;) {
-		struct batch *b = next_batch(s, &later_us, &stop);
+	for (bool stop = false, due = false;;) {
+		struct batch *b = next_batch(s, later_us, &stop, &due);
 		if ((!b && stop) || (b && !commit_for_sure(s, b))) {
 			break;
 		}
 		if (b) {
 			hand_back(s, b);
+			s->rest_us = clock_mono() + REST_US;
 		}
-		if (s->keep.ngoing && !stop && clock_mono() >= later_us && !is_held(s)) {
+		if (due && !stop && s->keep.ngoing) {
 			keep_some(s, &later_us);
+		} else if (due && !stop && !b) {
+			rest(s);
 		}
 	}
 	uv_mutex_lock(&s->lock);

@@ -231,6 +231,11 @@ static bool begin_log_anew(struct store_keep *k)
 	return rc == SQLITE_OK;
 }
 
+void store_keep_rest(struct store_keep *k)
+{
+	(void)begin_log_anew(k);
+}
+
 static bool step(struct store_keep *k)
 {
 	switch (k->stage) {
@@ -253,6 +258,8 @@ enum store_keep_result store_keep_step(
 		k->file_bytes = (int64_t)bytes;
 		k->freed = 0;
 	}
+	k->held = false;
+	k->error = 0;
 	if (!step(k)) {
 		(void)snprintf(why, size, "%s",
 			k->error         ? strerror(k->error)

@@ -60,6 +60,8 @@ enum store_keep_result {
 enum store_keep_result store_keep_step(
 	struct store_keep *k, uint32_t *ret_run, uint64_t *ret_bytes, char *why, size_t size);
 
+/* There is time: the log is folded into the database, unless somebody reads. */
+void store_keep_rest(struct store_keep *k);
 /* Is the log longer than it may be, and can't be begun anew because somebody reads? Says who, as
  * far as it is known. */
 bool store_keep_log_is_full(struct store_keep *k, char *why, size_t size);

@@ -137,6 +137,8 @@ def test_keep_age(t):
     t.same(holding(daemon, CANARY + b"ended"), [], "files that hold its text")
     t.check(daemon.status()["counters"]["bytes_given_back"] > 20000, daemon.status()["counters"])
     t.same(daemon.status()["kept"]["runs"], 1, "runs that are kept")
+    log = daemon.store_path().with_name("store.db-wal")
+    poll.until("the log is folded into the store while nothing comes", lambda: not log.stat().st_size and not daemon.status()["kept"]["log_bytes"], 20)
     sender.close()
     poll.until(lambda: f"a silent job without a sender goes: {names(daemon)}", lambda: not names(daemon), 20)
     fed(t, daemon, "before", end=False).close()
