@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "client.h"
+#include "feed/nodes.h"
 #include "feed/intake.h"
 #include "files.h"
 #include "gaps.h"
@@ -374,6 +375,13 @@ static int read_all(struct input *in, char *const *paths, size_t n)
 	in->default_job = in->o->job ? ff_xstrdup(in->o->job) : job_name(&in->files, paths[0]);
 	status = tell_jobs(in);
 	status = status ? status : read_items(in);
+	/* nothing but nodes' own logs: they are what is asked about */
+	if (!in->runs->nruns && in->runs->nnodes) {
+		struct ff_run *run;
+		(void)ff_runs_resolve(in->runs, ff_str_z(default_job(in)), NULL, NULL, FF_RUN_FEED,
+			FF_TIME_NONE, &run, NULL);
+	}
+	ff_nodes_join_all(in->runs);
 	in->nfailed = in->files.nnotes;
 	gaps_note(&in->files, in->runs);
 	if (!status && !in->usable && !in->files.njobs) {

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "clock.h"
 #include "core/report.h"
+#include "nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,7 @@ static struct answer_short *remember(
 
 struct ff_verdict *answer_judge(struct daemon *d, struct ff_run *run, int32_t attempt)
 {
+	nodes_join(d->nodes, run);
 	struct ff_verdict *v = ff_job_judge(run->job,
 		&(struct ff_ask){
 			.now_us = clock_wall(),

@@ -453,6 +453,7 @@ static bool on_admit(void *ud, const char *token, const char *job)
 		}
 		if (found) {
 			c->uid = found->owner;
+			ff_intake_own(c->intake, c->uid);
 			c->trusted = found->admin;
 			if (found->admin) {
 				ff_intake_trust(c->intake);
@@ -816,6 +817,7 @@ void conn_accept(struct server *server, int fd, bool tcp)
 			.default_job = d->config->default_job,
 			.peer = c->peer,
 			.trusted = c->trusted,
+			.uid = c->uid,
 		},
 		&intake_ops, c);
 	if (server->nconns > server->conns_max) {

@@ -1,6 +1,7 @@
 /* daemon: what the parts of firstfaultd share, and in which order they live.
  *
  *	config  catalogue  runs  ledger  store  api  server  tail  retain
+ *	config  catalogue  runs  nodes  ledger  store  api  server  tail
  *
  * They are made in this order and undone in reverse.
  *
@@ -75,6 +76,7 @@ struct retain;
 struct saving;
 struct reload;
 struct watch;
+struct nodes;
 
 struct daemon {
 	uv_loop_t loop;
@@ -92,6 +94,7 @@ struct daemon {
 	struct retain *retain;
 	struct reload *reload;
 	struct watch *watch; /* of the API */
+	struct nodes *nodes;
 	uint64_t counts[DAEMON_COUNT_COUNT];
 	struct saving *saving; /* the backup that a thread of libuv's pool writes; NULL: none */
 	unsigned reading;   /* answers that a thread of libuv's pool reads for */

@@ -213,7 +213,8 @@ static struct ff_buf *make_digests(const struct ff_run *run, struct export_loss 
 	struct ff_digest d = ff_job_digest(run->job);
 	for (size_t i = 0; i < job->nstreams; i++) {
 		const struct ff_stream *s = job->streams[i];
-		if (!s->fed || !(s->origin.tailed || loss->dropped)) {
+		bool gone = s->origin.tailed || s->origin.joined || loss->dropped;
+		if (!s->fed || !gone) {
 			continue;
 		}
 		ff_buf_clear(&row);

@@ -1,8 +1,9 @@
 /* export: a run as the JSON Lines that `firstfault analyze -` reads (shared/README.md 6.2): what
  * was told of it, who its streams are, and their lines. Memory only.
  *
- * Streams whose text may not be read again carry their digest (core/row.h), which is what the
- * verdict was made of; `analyze` passes over those of their lines that stand in it.
+ * Streams whose text may not be read again, and what a run has of its nodes' own logs
+ * (feed/nodes.h), carry their digest (core/row.h), which is what the verdict was made of;
+ * `analyze` passes over those of their lines that stand in it.
  *
  * The first object has a member `export`: {"complete":true,"missing":[]}, or why the rest is not
  * all that the run's verdict was made of. Streams are declared, in order of their numbers, by an

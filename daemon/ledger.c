@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "clock.h"
 #include "conn.h"
+#include "nodes.h"
 #include "retain.h"
 #include "shell/log.h"
 #include "store.h"
@@ -86,8 +87,8 @@ void ledger_destroy(struct ledger *l)
 	if (!l) {
 		return;
 	}
-	for (size_t i = 0; i < l->d->runs.nruns; i++) {
-		struct ff_run *run = l->d->runs.runs[i];
+	struct ff_run *run;
+	for (size_t i = 0; (run = ff_runs_any(&l->d->runs, i)); i++) {
 		for (size_t k = 0; k < run->job->nstreams; k++) {
 			stream_state_destroy(run->job->streams[k]->user);
 			run->job->streams[k]->user = NULL;
@@ -146,7 +147,11 @@ static struct run_state *heard(struct ledger *l, struct ff_run *run)
 	rs->heard_us = (ff_usec)uv_now(&l->d->loop) * 1000;
 	rs->heard_at = clock_wall();
 	rs->changes++;
-	watch_changed(l->d->watch, rs);
+	if (run->node) {
+		nodes_heard(l->d->nodes, run);
+	} else {
+		watch_changed(l->d->watch, rs);
+	}
 	return rs;
 }
 
@@ -293,15 +298,16 @@ static void close_out(struct batch *b, struct run_state *rs, uint32_t remove)
 	ff_buf_finish(&rs->out);
 }
 
-/* The next file; beyond the cap the oldest one goes. */
+/* The next file; beyond the cap the oldest one goes. Of a node's own logs (feed/nodes.h) only what
+ * a restart reads again is kept: there nothing is lost with it. */
 static void roll(struct ledger *l, struct batch *b, struct run_state *rs)
 {
 	struct segment_range *r = &rs->segments;
-	uint32_t remove = 0;
-	if (r->end.number - r->first + 1 >= FF_SEGMENTS_MAX) {
+	uint32_t remove = 0, most = rs->run->node ? FF_NODE_SEGMENTS : FF_SEGMENTS_MAX;
+	if (r->end.number - r->first + 1 >= most) {
 		remove = r->first++;
 		rs->segments_dropped++;
-		l->d->counts[DAEMON_COUNT_segments_dropped]++;
+		l->d->counts[DAEMON_COUNT_segments_dropped] += !rs->run->node;
 	}
 	close_out(b, rs, remove);
 	r->end = (struct segment_place){r->end.number + 1, 0};
@@ -340,7 +346,8 @@ static void add_text(struct ledger *l, struct batch *b, struct stream_state *ss)
 	if (!rs->out.len) {
 		rs->out_at = rs->segments.end;
 	}
-	if (rs->segments.end.at && rs->segments.end.at + text->len > FF_SEGMENT_BYTES) {
+	size_t most = rs->run->node ? FF_NODE_SEGMENT_BYTES : FF_SEGMENT_BYTES;
+	if (rs->segments.end.at && rs->segments.end.at + text->len > most) {
 		roll(l, b, rs);
 	}
 	note_frame(ss, ss->text.first, rs->segments.end);
@@ -473,8 +480,8 @@ uint64_t ledger_next(const struct ledger *l)
 
 uint64_t ledger_flush_all(struct ledger *l)
 {
-	for (size_t i = 0; i < l->d->runs.nruns; i++) {
-		struct ff_run *run = l->d->runs.runs[i];
+	struct ff_run *run;
+	for (size_t i = 0; (run = ff_runs_any(&l->d->runs, i)); i++) {
 		bool any = run->dirty;
 		for (size_t k = 0; k < run->job->nstreams && !any; k++) {
 			any = run->job->streams[k]->dirty;

@@ -3,6 +3,7 @@
 #include "api.h"
 #include "clock.h"
 #include "ledger.h"
+#include "nodes.h"
 #include "notify.h"
 #include "reload.h"
 #include "retain.h"
@@ -72,6 +73,7 @@ static void close_handles(struct program *p)
 	tail_close_handle(d->tail);
 	store_close_handle(d->store);
 	ledger_close(d->ledger);
+	nodes_close(d->nodes);
 	if (p->signals_open) {
 		uv_close((uv_handle_t *)&p->term, NULL);
 		uv_close((uv_handle_t *)&p->interrupt, NULL);
@@ -220,6 +222,7 @@ static int open_parts(struct program *p, struct ff_err *err)
 {
 	struct daemon *d = &p->d;
 	int r = open_signals(p, err);
+	d->nodes = nodes_create(d);
 	d->ledger = ledger_create(d);
 	if (r == 0) {
 		r = store_open(d->config->state, &d->store, err);
@@ -260,6 +263,7 @@ static void destroy_parts(struct program *p)
 	api_destroy(d->api);
 	store_destroy(d->store);
 	ledger_destroy(d->ledger);
+	nodes_destroy(d->nodes);
 }
 
 static int status_of(int code)

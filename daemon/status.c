@@ -7,6 +7,7 @@
 #include "conn.h"
 #include "core/report_screen.h"
 #include "ledger.h"
+#include "nodes.h"
 #include "reload.h"
 #include "retain.h"
 #include "shell/log.h"
@@ -48,8 +49,9 @@ static void put_counters(struct daemon *d, struct ff_jw *w)
 	uint64_t sums[FF_COUNT_COUNT];
 	memcpy(sums, d->runs.counts, sizeof sums);
 	uint64_t contradictions = 0, refused = 0;
-	for (size_t i = 0; i < d->runs.nruns; i++) {
-		const struct ff_job *job = d->runs.runs[i]->job;
+	const struct ff_run *run;
+	for (size_t i = 0; (run = ff_runs_any(&d->runs, i)); i++) {
+		const struct ff_job *job = run->job;
 		for (int c = 0; c < FF_COUNT_COUNT; c++) {
 			sums[c] += job->counts[c];
 		}
@@ -227,6 +229,8 @@ void status_render(struct daemon *d, bool each_connection, struct ff_buf *out)
 	reload_describe(d->reload, &w);
 	put_listeners(d, &w);
 	put_runs(d, &w);
+	ff_jw_key(&w, "nodes");
+	nodes_describe(d->nodes, &w);
 	put_store(d, &w);
 	retain_describe(d, &w);
 	ff_jw_key(&w, "tail");

@@ -33,7 +33,7 @@
 	X(CONTROL, "INSERT OR REPLACE INTO control VALUES(" FIVE "?,?)") \
 	X(CLOCK, "INSERT OR REPLACE INTO clock VALUES(" FIVE "?,?)") \
 	X(STREAM, \
-	  "INSERT INTO stream VALUES(" FIVE FIVE FIVE FIVE FIVE FIVE "?) " \
+	  "INSERT INTO stream VALUES(" FIVE FIVE FIVE FIVE FIVE FIVE "?,?) " \
 	  "ON CONFLICT DO UPDATE SET " \
 	  E(kind) "," E(kind_declared) "," E(fd) "," E(rank) "," E(local_rank) "," E(attempt) "," \
 	  E(pid) "," E(trusted) "," E(filtered) "," E(state) "," E(ended_us) "," E(fed) "," \
@@ -289,6 +289,7 @@ static int write_stream(struct store *s, const struct row_stream *r)
 	put(&b, (int64_t)r->texted);
 	put(&b, r->resume_place.number);
 	put(&b, (int64_t)r->resume_place.at);
+	put(&b, o->joined);
 	int rc = step(&b);
 	return rc == SQLITE_OK && r->tail.path ? write_tail(s, r) : rc;
 }

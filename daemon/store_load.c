@@ -2,6 +2,7 @@
 #include "store_db.h"
 
 #include "base/mem.h"
+#include "feed/nodes.h"
 #include "ledger.h"
 #include "pack.h"
 #include "shell/log.h"
@@ -117,11 +118,17 @@ static int load_run(struct loader *l, sqlite3_stmt *s)
 	int64_t number = take(&r);
 	const char *job = take_text(&r);
 	const char *name = take_text(&r);
-	if (number <= (int64_t)l->runs->last_number || number > UINT32_MAX || !job || !name) {
+	bool node = number == (int64_t)FF_NODE_NUMBER + (int64_t)l->runs->nnodes;
+	bool next = number > (int64_t)l->runs->last_number && number < FF_NODE_NUMBER;
+	struct ff_run *run = NULL;
+	if (job && name && node) {
+		run = ff_nodes_restore(l->runs, ff_str_z(job), ff_str_z(name));
+	} else if (job && name && next) {
+		run = ff_runs_restore(l->runs, ff_str_z(job), ff_str_z(name), (uint32_t)number);
+	}
+	if (!run) {
 		return damaged(l, "the number or the name of a run");
 	}
-	struct ff_run *run =
-		ff_runs_restore(l->runs, ff_str_z(job), ff_str_z(name), (uint32_t)number);
 	struct run_state *rs = ledger_run(l->ledger, run);
 	run->begun_us = take_time(&r);
 	run->ended_us = take_time(&r);
@@ -226,6 +233,7 @@ static bool take_origin(struct reader *r, struct ff_origin *o)
 	o->trusted = take(r);
 	o->filtered = take(r);
 	o->tailed = take(r);
+	o->joined = take(r);
 	return o->name && o->source && kind >= FF_STREAM_MIXED && kind <= FF_STREAM_SCHEDULER &&
 		fd >= FF_FD_UNKNOWN && fd <= FF_FD_STDERR;
 }
@@ -248,7 +256,9 @@ static int load_stream(struct loader *l, sqlite3_stmt *s)
 		: state == FF_STREAM_ENDED  ? FF_STREAM_ENDED
 					    : FF_STREAM_VANISHED;
 	st->ended_us = take_time(&r);
-	ff_runs_know_source(l->runs, run, o.source);
+	if (!run->node) {
+		ff_runs_know_source(l->runs, run, o.source);
+	}
 	return 0;
 }
 
@@ -443,7 +453,8 @@ static const struct {
 	{"SELECT * FROM clock ORDER BY run, node, n", load_clock},
 	{"SELECT run, number, life, node, name, source, kind, kind_declared, fd, rank, local_rank, "
 	 "attempt,"
-	 " pid, trusted, filtered, tailed, state, ended_us FROM stream ORDER BY run, number",
+	 " pid, trusted, filtered, tailed, joined, state, ended_us"
+	 " FROM stream ORDER BY run, number",
 		load_stream},
 	{"SELECT * FROM lane ORDER BY run, stream, lane", load_lane},
 	{"SELECT * FROM event ORDER BY run, stream, offset, n", load_event},
@@ -606,8 +617,8 @@ int store_load(struct store *s, struct ledger *ledger, struct ff_runs *runs, str
 			return r;
 		}
 	}
-	for (size_t i = 0; i < runs->nruns; i++) {
-		struct ff_run *run = runs->runs[i];
+	struct ff_run *run;
+	for (size_t i = 0; (run = ff_runs_any(runs, i)); i++) {
 		clear_facts(&run->job->facts);
 		cut_segments(&l, run, ledger_daemon(ledger));
 		replay_text(&l, run);

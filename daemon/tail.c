@@ -27,8 +27,8 @@ static void know_file(struct tail *t, struct tail_file *f)
 /* Streams that were restored. */
 static void know_restored(struct tail *t)
 {
-	for (size_t i = 0; i < t->d->runs.nruns; i++) {
-		struct ff_run *run = t->d->runs.runs[i];
+	struct ff_run *run;
+	for (size_t i = 0; (run = ff_runs_any(&t->d->runs, i)); i++) {
 		for (size_t k = 0; k < run->job->nstreams; k++) {
 			struct ff_stream *s = run->job->streams[k];
 			struct stream_state *ss = s->user;

@@ -31,6 +31,10 @@
 #define FF_RUNS_MAX 4096u                   /* open runs of the process; a further one is refused */
 #define FF_CONTROLS_MAX 524288u              /* control ids of a run; a further one is refused */
 #define FF_NODES_MAX 65536u                  /* nodes of a run with clock samples; then refused */
+#define FF_NODE_LOGS_MAX 4096u               /* nodes with logs of their own; then refused */
+#define FF_NODE_EVENTS 512u                  /* events of a node's stream; the oldest goes */
+#define FF_NODE_EVENTS_ALL 65536u            /* of all nodes; the fullest node's oldest goes */
+#define FF_NODE_HOURS 48                     /* an event of a node's stream is kept so long */
 #define FF_CLOCK_SAMPLES 64u                 /* clock samples of a node: those of least delay */
 
 /* Wire. */
@@ -54,6 +58,8 @@
 #define FF_LET_GO_MAX \
 	262144u /* files of runs that went, that are not read again; the
 						oldest is forgotten */
+#define FF_NODE_SEGMENT_BYTES (1024u * 1024u) /* of a node's own text, of which */
+#define FF_NODE_SEGMENTS 3u                  /* so many are kept: what a restart reads again */
 #define FF_CONNS_MAX 4096u                   /* connections; a further one is told busy */
 #define FF_WATCHERS_MAX 64u                   /* watchers of the API; a further one is refused */
 #define FF_TAIL_FILES 4096u                  /* tailed files; a further one is counted */

@@ -84,6 +84,7 @@ static void fill_in(struct ff_stream *s, const struct ff_origin *o)
 	mine->trusted = mine->trusted || o->trusted;
 	mine->filtered = mine->filtered || o->filtered;
 	mine->tailed = mine->tailed || o->tailed;
+	mine->joined = mine->joined || o->joined;
 	s->dirty = s->dirty || old.kind != mine->kind || old.fd != mine->fd ||
 		old.rank != mine->rank || old.local_rank != mine->local_rank ||
 		old.attempt != mine->attempt || old.pid != mine->pid ||
@@ -128,6 +129,7 @@ static void add_stream(struct ff_job *job, struct ff_stream *s, uint32_t life)
 		(void)ff_map_put(&job->lives, ff_buf_str(&key), (void *)(uintptr_t)life);
 	}
 	ff_buf_finish(&key);
+	s->of_node = job->of_node;
 	*FF_ARR_ADD(job->streams, job->nstreams, job->cstreams) = s;
 }
 

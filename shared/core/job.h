@@ -29,6 +29,7 @@ struct ff_job {
 	size_t nstreams, cstreams;
 	struct ff_map by_key;       /* node NUL name NUL source -> stream */
 	struct ff_map lives;        /* node NUL name -> count of sources, as a number */
+	bool of_node;               /* its streams are a node's own; set by feed/nodes.c */
 	uint64_t counts[FF_COUNT_COUNT];
 	void *user;                 /* of the owner */
 };

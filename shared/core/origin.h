@@ -40,6 +40,7 @@ struct ff_origin {
 	bool trusted;  /* kernel and scheduler words from it are believed (law 11) */
 	bool filtered; /* it does not hold all lines of its process */
 	bool tailed;   /* a file that is followed: it is its own text */
+	bool joined;   /* of a node's own stream, what concerns this run (core/stream_view.c) */
 };
 
 /* Its rank's stderr: says so, is named *stderr* or *.err (shared/README.md, law 4). */

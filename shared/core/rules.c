@@ -242,9 +242,9 @@ static void join_echoes(struct look *k)
 	}
 }
 
-static void look_init(struct look *k, struct ff_timeline *t)
+static void look_init(struct look *k, struct ff_timeline *t, bool shared)
 {
-	*k = (struct look){.t = t};
+	*k = (struct look){.t = t, .shared = shared};
 	k->stories = ff_xcalloc(t->nranks + 1, sizeof *k->stories);
 	for (size_t i = 0; i < t->nranks; i++) {
 		k->stories[i].line = &t->ranks[i];
@@ -522,10 +522,11 @@ const char *ff_rule_name(enum ff_rule_id id)
 	return rules[id].name;
 }
 
-void ff_rules_run(struct ff_timeline *t, uint64_t rules_off, struct ff_finding *ret)
+static void run_table(
+	struct ff_timeline *t, uint64_t rules_off, bool shared, struct ff_finding *ret)
 {
 	struct look k;
-	look_init(&k, t);
+	look_init(&k, t, shared);
 	for (int i = 0; i < FF_RULE_COUNT; i++) {
 		struct ff_finding f = {.rule = (enum ff_rule_id)i};
 		bool off = (rules_off >> i) & 1 && i != FF_RULE_undetermined;
@@ -535,4 +536,35 @@ void ff_rules_run(struct ff_timeline *t, uint64_t rules_off, struct ff_finding *
 		}
 	}
 	look_finish(&k);
+}
+
+static const struct ff_sighting *first_shared(const struct ff_timeline *t)
+{
+	for (size_t i = 0; i < t->nall; i++) {
+		if (t->all[i].shared && t->all[i].attempt == t->attempt) {
+			return &t->all[i];
+		}
+	}
+	return NULL;
+}
+
+/* What may be another job's decides nothing while the job's own evidence does, and is no more than
+ * a possibility where nothing else does. */
+void ff_rules_run(struct ff_timeline *t, uint64_t rules_off, struct ff_finding *ret)
+{
+	const struct ff_sighting *s = first_shared(t);
+	struct ff_finding with = {.rule = FF_RULE_undetermined};
+	run_table(t, rules_off, false, ret);
+	if (!s || ret->rule != FF_RULE_undetermined) {
+		return;
+	}
+	run_table(t, rules_off, true, &with);
+	if (with.rule != FF_RULE_undetermined || !ret->cause) {
+		bool decided = with.rule != FF_RULE_undetermined;
+		with.confidence = decided ? FF_POSSIBLE : FF_NO_CONFIDENCE;
+		ff_finding_need(&(struct look){.t = t}, &with,
+			ff_arena_fmt(&t->arena, "a pid, a job id or a device in %s would tell "
+				"which job it is about", s->id));
+		*ret = with;
+	}
 }

@@ -47,6 +47,7 @@ struct end {
 
 struct look {
 	struct ff_timeline *t;
+	bool shared; /* lines of nodes that fit several jobs are looked at too */
 	struct story *stories; /* parallel to t->ranks */
 	struct group *groups;  /* of own faults */
 	size_t ngroups, cgroups;
@@ -115,9 +116,10 @@ static inline bool is_host_word(const struct ff_sighting *s)
 		(domain_of(s) == FF_DOMAIN_SCHEDULER && is_one_of(s->ev->fault, hosts));
 }
 
+/* Does this look see it? What may be another job's is seen only where nothing else decides. */
 static inline bool in_attempt(const struct look *k, const struct ff_sighting *s)
 {
-	return s->attempt == k->t->attempt;
+	return s->attempt == k->t->attempt && (k->shared || !s->shared);
 }
 
 static inline struct story *story_of(const struct look *k, int32_t rank)

@@ -108,6 +108,7 @@ struct ff_stream {
 	ff_usec ended_us;        /* stamp of the end, FF_TIME_NONE */
 	bool gap;                /* bytes are missing in it */
 	bool read_to_end;        /* tailed: read to its size after the job-end */
+	bool of_node;            /* a node's own log, of no job: see core/stream_event.c */
 	bool dirty;              /* anything to store */
 	void *user;              /* of the owner (daemon: its connection) */
 };
@@ -151,6 +152,13 @@ uint64_t ff_stream_resume(const struct ff_stream *s);
  * event that is there is that event with what would be folded into it. */
 void ff_stream_provisional(const struct ff_stream *s, const struct ff_digest *d,
 			   struct ff_event **list, size_t *n, size_t *cap);
+
+/* A stream of a node's own: forgets the events that begin before this offset; returns how many. */
+size_t ff_stream_expire(struct ff_stream *s, uint64_t upto);
+/* Makes s, which nobody feeds, hold these events (given) and what they say of its lanes: they are
+ * folded and capped as if their lines had come to s. Ordered by (offset, n). True if that changed
+ * anything. */
+bool ff_stream_show(struct ff_stream *s, struct ff_event *list, size_t n, uint64_t *counts);
 
 /* Restore: lanes and events are given back row by row, then the offsets. A lane that is new has
  * open_offset FF_OFFSET_UNKNOWN until a line of it is digested: then what is rebuilt counts. */

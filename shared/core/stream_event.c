@@ -8,6 +8,7 @@
 
 #define SECRET_MOST 256u /* bytes that a secret may reach beyond the evidence's end */
 #define POOL_CAP (2 * FF_EVENTS_HALF)
+#define BURST (60 * FF_SECOND) /* within which repeats in a node's own log are one event */
 
 /* ---- from a hit to an event */
 
@@ -71,7 +72,7 @@ static bool tells_apart(enum ff_field_id id)
  * if all their fields are the same: the pids of "Sending process N closing signal" are what those
  * lines are for. A sign is what a healthy process prints about itself, however often: the first of
  * a lane and of each GPU or address in it is kept with its fields, the others are counted. */
-static struct ff_lane_event key_of(const struct ff_event *e)
+struct ff_lane_event ff_stream_key(const struct ff_event *e)
 {
 	bool fault = e->kind == FF_EVENT_FAULT && e->role != FF_ROLE_CONTEXT;
 	struct ff_lane_event key = {
@@ -179,7 +180,7 @@ static void on_hit(void *ud, const struct ff_record *rec, struct ff_hit *hit)
 	mk->hits++;
 	struct ff_event e;
 	fill(mk, rec, hit, &e);
-	struct ff_lane_event key = key_of(&e);
+	struct ff_lane_event key = ff_stream_key(&e);
 	mk->fn(mk->ud, mk, &e, &key);
 }
 
@@ -228,9 +229,21 @@ static uint64_t last_place(const struct ff_event *e)
 	return e->count > 1 ? e->last.offset : e->at_offset;
 }
 
+/* A node's own log goes on for months and speaks of one job after the other: there a repeat is the
+ * same event only within a minute of it. */
+static bool is_one_burst(const struct ff_event *a, const struct ff_event *b)
+{
+	ff_usec x = ff_stamp_us(a->stamp), y = ff_stamp_us(b->stamp);
+	if (!ff_usec_usable(x) || !ff_usec_usable(y)) {
+		x = a->claimed.us;
+		y = b->claimed.us;
+	}
+	return x != FF_TIME_NONE && y != FF_TIME_NONE && (x < y ? y - x : x - y) <= BURST;
+}
+
 /* The event of the lane that this one repeats: same key, and for a fault no progress since. */
-static struct ff_event *find_twin(
-	const struct ff_stream *s, const struct ff_lane *lane, const struct ff_lane_event *key)
+static struct ff_event *find_twin(const struct ff_stream *s, const struct ff_lane *lane,
+	const struct ff_lane_event *key, const struct ff_event *repeat)
 {
 	for (size_t i = lane->nevents; i > 0; i--) {
 		const struct ff_lane_event *other = &lane->events[i - 1];
@@ -240,7 +253,8 @@ static struct ff_event *find_twin(
 		struct ff_event *e = find_event(s, other);
 		bool progress = e && key->fault && lane->progress.set &&
 			lane->progress.offset > last_place(e);
-		return progress ? NULL : e;
+		bool other_time = e && s->of_node && !is_one_burst(e, repeat);
+		return progress || other_time ? NULL : e;
 	}
 	return NULL;
 }
@@ -293,6 +307,28 @@ static void make_room(struct ff_stream *s, struct maker *mk, struct ff_lane *lan
 	}
 }
 
+/* The event that stands first in the stream. */
+static void drop_oldest(struct ff_stream *s)
+{
+	const struct ff_event *e = &s->events[0];
+	struct ff_lane *lane = s->lanes[e->lane];
+	size_t i = 0;
+	while (lane->events[i].offset != e->offset || lane->events[i].n != e->n) {
+		i++;
+	}
+	drop_event(s, lane, i);
+	s->dirty = true;
+}
+
+size_t ff_stream_expire(struct ff_stream *s, uint64_t upto)
+{
+	size_t n = 0;
+	for (; s->nevents && s->events[0].offset < upto; n++) {
+		drop_oldest(s);
+	}
+	return n;
+}
+
 static void note_fault(struct ff_lane *lane, const struct ff_event *e)
 {
 	if (e->kind != FF_EVENT_FAULT ||
@@ -315,13 +351,18 @@ static void keep(void *ud, struct maker *mk, struct ff_event *e, struct ff_lane_
 	struct ff_stream *s = k->s;
 	k->lane->dirty = s->dirty = true;
 	note_fault(k->lane, e);
-	struct ff_event *twin = find_twin(s, k->lane, key);
+	struct ff_event *twin = find_twin(s, k->lane, key, e);
 	if (twin) {
 		fold(twin, e);
 		ff_event_finish(e);
 		return;
 	}
-	make_room(s, mk, k->lane, key->pool);
+	if (!s->of_node) {
+		make_room(s, mk, k->lane, key->pool);
+	} else if (s->nevents >= FF_NODE_EVENTS) {
+		drop_oldest(s);
+		mk->counts[FF_COUNT_node_events_dropped]++;
+	}
 	remember(k->lane, key, false);
 	size_t i = lower_bound(s, e->offset, e->n);
 	FF_ARR_ROOM(s->events, s->nevents, s->cevents);
@@ -359,7 +400,7 @@ void ff_stream_remember(struct ff_stream *s)
 	for (size_t i = 0; i < s->nevents; i++) {
 		const struct ff_event *e = &s->events[i];
 		if (e->lane < s->nlanes) {
-			struct ff_lane_event key = key_of(e);
+			struct ff_lane_event key = ff_stream_key(e);
 			remember(s->lanes[e->lane], &key, e->recovered);
 		}
 	}
@@ -374,7 +415,7 @@ static size_t find_drafted(const struct ff_draft *dr, const struct ff_event *twi
 	for (size_t i = dr->from; i < *dr->n; i++) {
 		const struct ff_event *e = &(*dr->list)[i];
 		if (twin ? e->offset == twin->offset && e->n == twin->n
-			 : e->lane == lane && key_of(e).key == key->key) {
+			 : e->lane == lane && ff_stream_key(e).key == key->key) {
 			return i;
 		}
 	}
@@ -385,7 +426,7 @@ static size_t find_drafted(const struct ff_draft *dr, const struct ff_event *twi
 static void draft(void *ud, struct maker *mk, struct ff_event *e, struct ff_lane_event *key)
 {
 	struct ff_draft *dr = ud;
-	const struct ff_event *twin = find_twin(mk->s, mk->lane, key);
+	const struct ff_event *twin = find_twin(mk->s, mk->lane, key, e);
 	size_t i = find_drafted(dr, twin, e->lane, key);
 	if (twin && i == *dr->n) {
 		*FF_ARR_ADD(*dr->list, *dr->n, *dr->cap) = ff_event_copy(twin);

@@ -36,6 +36,8 @@ struct ff_lane_event {
 /* Matches a complete record of the lane and keeps its events: folded, capped, in order. */
 void ff_stream_keep(struct ff_stream *s, const struct ff_digest *d, struct ff_lane *lane,
 		    const struct ff_record *rec);
+/* What an event folds and is capped by. */
+struct ff_lane_event ff_stream_key(const struct ff_event *e);
 /* The lane made progress: its faults are recovered. */
 void ff_stream_recover(struct ff_stream *s, struct ff_lane *lane);
 /* After restore: what lanes remember of the events. */

@@ -44,6 +44,7 @@ static void add_stream_event(struct ff_timeline *t, const struct ff_stream *s,
 		.local_rank = FF_UNKNOWN,
 		.attempt = e->attempt,
 		.provisional = provisional,
+		.shared = ff_event_int(e, FF_F_jobs, 1) > 1,
 		.exit_code = e->kind == FF_EVENT_EXIT ? ff_timeline_exit_code(e) : FF_EXIT_UNKNOWN,
 		.pid = ff_event_int(e, FF_F_pid, FF_UNKNOWN),
 	};

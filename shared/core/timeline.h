@@ -53,6 +53,7 @@ struct ff_sighting {
 	const char *node;               /* NULL */
 	struct ff_when when;            /* on the run's common clock, with bounds */
 	bool provisional;
+	bool shared;                    /* of a node's own log, and it fits several jobs there */
 	bool unrecovered;               /* no progress of its rank after it, not after success */
 	enum ff_weight weight;
 	const int32_t *named;           /* ranks that the text names: failed, missing, tasks */
@@ -147,6 +148,8 @@ bool ff_sighting_is(const struct ff_sighting *s, const char *signature);
 bool ff_timeline_group_is_job(const struct ff_timeline *t);
 /* The rank that an event calls by its local rank, on the node of its stream; FF_UNKNOWN. */
 int32_t ff_timeline_local(const struct ff_timeline *t, const struct ff_sighting *s, int64_t local);
+/* Is the process or the GPU that this event of a node's own log names a rank's of the run? */
+bool ff_timeline_knows(const struct ff_timeline *t, const char *node, const struct ff_event *e);
 /* The node of a host name or address that a line accuses ("node-48<37948>", "10.0.0.7]:41666"), as
  * its streams, NCCL's heads or its "Bootstrap : Using" lines name it; NULL: nobody says whose. */
 const char *ff_timeline_node_at(const struct ff_timeline *t, struct ff_str addr);

@@ -327,6 +327,12 @@ static int64_t pci_of(const struct ff_event *e)
 				   : FF_UNKNOWN;
 }
 
+bool ff_timeline_knows(const struct ff_timeline *t, const char *node, const struct ff_event *e)
+{
+	return find_pid(t, node, ff_event_int(e, FF_F_pid, FF_UNKNOWN)) != FF_UNKNOWN ||
+		find_pci(t, node, pci_of(e)) != FF_UNKNOWN;
+}
+
 /* Does the line speak of the default group? "0(default_pg)", "0 (default_pg)", "0". */
 static bool is_default_group(struct ff_str pg)
 {

@@ -5,6 +5,7 @@
 
 #define PICKS_SEEN 256 /* agents whose pick is looked at */
 #define WHY_NOT_MOST 16
+#define SHARED_MOST 4
 #define ACCUSED_LEAST 2 /* reports that make somebody look guilty */
 #define LOUD_LEAST 3    /* fault lines that make somebody the loudest */
 
@@ -410,7 +411,32 @@ static void add_accused(struct maker *m)
 static int by_rank(const void *a, const void *b)
 {
 	const struct ff_why_not *x = a, *y = b;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
+	if (x->rank == y->rank) {
+		return strcmp(x->text, y->text);
+	}
+	if (x->rank == FF_UNKNOWN || y->rank == FF_UNKNOWN) {
+		return x->rank == FF_UNKNOWN ? 1 : -1;
+	}
+	return x->rank < y->rank ? -1 : 1;
+}
+
+/* Lines of a node's own log that may be about another job there: shown, and said to be so. */
+static void add_shared(struct maker *m)
+{
+	struct ff_verdict *v = m->v;
+	for (size_t i = 0, n = 0; i < m->t->nall && n < SHARED_MOST; i++) {
+		const struct ff_sighting *s = &m->t->all[i];
+		bool fault = s->ev->kind == FF_EVENT_FAULT && s->ev->role != FF_ROLE_CONTEXT;
+		if (!s->shared || !in_attempt(m, s) || !fault || v->nwhy_not >= WHY_NOT_MOST) {
+			continue;
+		}
+		n++;
+		v->why_not[v->nwhy_not++] = (struct ff_why_not){FF_UNKNOWN,
+			ff_arena_fmt(arena_of(m), "not attributed: %s (%s) fits %lld jobs on %s",
+				s->ev->fault, ff_verdict_line(m, ff_verdict_use(m, s)),
+				(long long)ff_event_int(s->ev, FF_F_jobs, 0),
+				s->node ? ff_verdict_line(m, s->node) : "its node")};
+	}
 }
 
 void ff_verdict_fill_why_not(struct maker *m)
@@ -427,5 +453,6 @@ void ff_verdict_fill_why_not(struct maker *m)
 		add_loudest(m);
 		add_accused(m);
 	}
+	add_shared(m);
 	qsort(v->why_not, v->nwhy_not, sizeof *v->why_not, by_rank);
 }

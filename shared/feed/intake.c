@@ -1,4 +1,5 @@
 #include "feed/intake_own.h"
+#include "feed/nodes.h"
 #include "feed/path.h"
 
 #include "base/arr.h"
@@ -134,6 +135,24 @@ bool ff_intake_admits(struct ff_intake *in, const char *job)
 	return false;
 }
 
+struct ff_run *ff_intake_node(struct ff_intake *in, struct ff_str node)
+{
+	struct ff_run *run = NULL;
+	if (!ff_intake_admits(in, "")) {
+		return NULL;
+	}
+	bool trusted = in->o.trusted || in->o.offline;
+	int r = ff_nodes_resolve(in->runs, node, trusted ? FF_NODE_TRUSTED : in->o.uid, in->now_us,
+		&run, NULL);
+	ff_intake_count(in, NULL, FF_COUNT_bad_names, r == FF_ENAME);
+	return run;
+}
+
+void ff_intake_own(struct ff_intake *in, int64_t uid)
+{
+	in->o.uid = uid;
+}
+
 void ff_intake_trust(struct ff_intake *in)
 {
 	in->o.trusted = true;
@@ -148,7 +167,7 @@ bool ff_intake_trusts(const struct ff_intake *in, enum ff_stream_kind kind)
 /* Offline all is one job unless the input names several. */
 const char *ff_intake_default_job(const struct ff_intake *in)
 {
-	if (in->o.offline && in->last_run) {
+	if (in->o.offline && in->last_run && !in->last_run->node) {
 		return in->last_run->job->facts.job;
 	}
 	return in->o.default_job ? in->o.default_job : in->peer_job;
@@ -456,10 +475,14 @@ static enum ff_dialect judge_line(struct ff_intake *in, struct ff_str line)
 	if (o->event == FF_JSONL_HELLO) {
 		return FF_DIALECT_NATIVE;
 	}
-	/* a listener hears everything: there only an object that names its job is taken for ours */
+	/* a listener hears everything: there only an object that names its job, or is a node's
+	 * (kernel, scheduler), is taken for ours */
+	int kind = o->kind.p ? ff_stream_kind_parse(o->kind) : -1;
+	bool node = kind == FF_STREAM_KERNEL || kind == FF_STREAM_SCHEDULER;
 	bool speaks = ff_jsonl_event_name(o->event) ||
 		(o->has_text && (o->event == FF_JSONL_NONE || o->job.p));
-	return speaks && (o->job.p || in->o.offline) ? FF_DIALECT_JSONL : FF_DIALECT_RAW;
+	bool named = o->job.p || node || in->o.offline;
+	return speaks && named ? FF_DIALECT_JSONL : FF_DIALECT_RAW;
 }
 
 static size_t first_line_max(const struct ff_intake *in)

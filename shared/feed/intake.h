@@ -48,7 +48,8 @@ struct ff_intake_ops {
 	void (*changed)(void *ud, struct ff_run *run);
 	/* May the peer that shows this token (NULL: none, as in JSON Lines and raw text) feed this
 	 * job? If not it is answered with error `auth` (native), else its lines are dropped,
-	 * counted. It may call ff_intake_trust. NULL: everybody may. */
+	 * counted. It may call ff_intake_trust and ff_intake_own. The job "" is a node's own logs.
+	 * NULL: everybody may. */
 	bool (*admit)(void *ud, const char *token, const char *job);
 };
 
@@ -59,6 +60,7 @@ struct ff_intake_options {
 	const char *peer;        /* shown in names: "raw-PEER" */
 	const char *name;        /* stream name of raw text; NULL: "-" */
 	bool trusted;            /* the peer's kernel and scheduler streams are believed */
+	int64_t uid;             /* of the peer, -1: nobody knows; for nodes' logs (feed/nodes.h) */
 	/* Who the bytes are, when a job.json, a path or a tail pattern said it: they are raw text
 	 * of this stream, whatever they look like. Copied by create. NULL: the first line chooses
 	 * the dialect. */
@@ -70,6 +72,8 @@ struct ff_intake_options {
 struct ff_intake *ff_intake_create(struct ff_runs *runs, const struct ff_intake_options *o,
 				   const struct ff_intake_ops *ops, void *ud);
 void ff_intake_destroy(struct ff_intake *in);
+/* From now on the peer is this user. */
+void ff_intake_own(struct ff_intake *in, int64_t uid);
 /* From now on the peer's kernel and scheduler streams are believed. */
 void ff_intake_trust(struct ff_intake *in);
 /* Takes bytes. now_us: the daemon's clock; FF_TIME_NONE offline, and for what a tailed file held

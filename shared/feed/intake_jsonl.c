@@ -62,15 +62,11 @@ static struct ff_run *find_run(struct ff_intake *in, const struct names *names,
 			       enum ff_run_cause cause)
 {
 	const struct ff_jsonl *o = &in->obj;
-	char own[FF_JOB_ID_MAX + 16];
 	struct ff_run *run = NULL;
 	struct ff_str job = o->job, name = o->run.p ? o->run : ff_str_z(in->o.run);
 	int kind = o->kind.p ? ff_stream_kind_parse(o->kind) : -1;
-	if (!job.p && !in->o.offline && names->node[0] &&
-	    (kind == FF_STREAM_KERNEL || kind == FF_STREAM_SCHEDULER)) {
-		/* a node stream: kept under its node */
-		(void)snprintf(own, sizeof own, "node:%.*s", (int)(FF_JOB_ID_MAX - 5), names->node);
-		job = ff_str_z(own);
+	if (!job.p && (kind == FF_STREAM_KERNEL || kind == FF_STREAM_SCHEDULER)) {
+		return ff_intake_node(in, ff_str_z(names->node));
 	}
 	if (!job.p && o->event == FF_JSONL_CLOCK && in->named_run) {
 		return in->named_run; /* a sample is for the job that this sender speaks of */

@@ -77,6 +77,9 @@ bool ff_intake_admits(struct ff_intake *in, const char *job);
 bool ff_intake_trusts(const struct ff_intake *in, enum ff_stream_kind kind);
 void ff_intake_count(struct ff_intake *in, struct ff_run *run, enum ff_count c, uint64_t n);
 void ff_intake_changed(struct ff_intake *in, struct ff_run *run);
+/* The logs of this node, which belong to no job; NULL if the peer may not speak of it, or there is
+ * no room. */
+struct ff_run *ff_intake_node(struct ff_intake *in, struct ff_str node);
 /* A job-end came: by the daemon's clock. */
 void ff_intake_ended(const struct ff_intake *in, struct ff_run *run, const char *event);
 

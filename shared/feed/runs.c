@@ -2,6 +2,8 @@
 
 #include "base/arr.h"
 #include "base/limits.h"
+#include "core/reach.h"
+#include "feed/nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,8 @@ void ff_runs_init(struct ff_runs *r, const struct ff_catalog *catalog)
 
 static void run_destroy(struct ff_run *run)
 {
+	ff_node_destroy(run->node);
+	ff_reach_destroy(run->reach);
 	ff_map_finish(&run->claims);
 	ff_job_destroy(run->job);
 	free(run);
@@ -28,7 +32,12 @@ void ff_runs_finish(struct ff_runs *r)
 	for (size_t i = 0; i < r->nruns; i++) {
 		run_destroy(r->runs[i]);
 	}
+	for (size_t i = 0; i < r->nnodes; i++) {
+		run_destroy(r->nodes[i]);
+	}
 	free(r->runs);
+	free(r->nodes);
+	ff_map_finish(&r->node_by_name);
 	ff_map_finish(&r->by_name);
 	ff_map_finish(&r->latest);
 	ff_map_finish(&r->sources);
@@ -140,6 +149,10 @@ size_t ff_runs_below(const struct ff_runs *r, uint32_t number)
 
 struct ff_run *ff_runs_number(const struct ff_runs *r, uint32_t number)
 {
+	if (number >= FF_NODE_NUMBER) {
+		number -= FF_NODE_NUMBER;
+		return number < r->nnodes ? r->nodes[number] : NULL;
+	}
 	size_t i = ff_runs_below(r, number);
 	return i < r->nruns && r->runs[i]->number == number ? r->runs[i] : NULL;
 }
@@ -328,4 +341,12 @@ void ff_runs_remove(struct ff_runs *r, struct ff_run *run)
 	r->nruns--;
 	memmove(r->runs + i, r->runs + i + 1, (r->nruns - i) * sizeof(struct ff_run *));
 	run_destroy(run);
+}
+
+struct ff_run *ff_runs_any(const struct ff_runs *r, size_t i)
+{
+	if (i < r->nruns) {
+		return r->runs[i];
+	}
+	return i - r->nruns < r->nnodes ? r->nodes[i - r->nruns] : NULL;
 }

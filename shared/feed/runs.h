@@ -15,6 +15,9 @@
 #include "base/map.h"
 #include "core/job.h"
 
+struct ff_node;
+struct ff_reach;
+
 struct ff_run {
 	struct ff_job *job;   /* facts.job and facts.run are its names */
 	uint32_t number;      /* of the run, from 1, in order of making: keys in the store. Never
@@ -24,6 +27,9 @@ struct ff_run {
 	bool dirty;           /* facts or run row to be stored */
 	uint32_t version;     /* counts changes of its verdict (ETag): kept by the daemon */
 	void *user;           /* of the daemon */
+	struct ff_node *node; /* a node's own logs: no job's run (feed/nodes.h); else NULL */
+	struct ff_reach *reach; /* feed/nodes.c: which lines of nodes concern it; NULL: not asked */
+	uint64_t reach_state;   /* of the job when that was made */
 	struct ff_map
 		claims; /* NAME NUL ATTEMPT.RANK -> the stream that said so last (same_rank) */
 };
@@ -36,6 +42,12 @@ struct ff_runs {
 	struct ff_map by_name; /* JOB NUL RUN -> run */
 	struct ff_map latest;  /* JOB -> its latest run */
 	struct ff_map sources; /* SOURCE NUL JOB -> run, for sources other than "0" */
+	struct ff_run **nodes; /* logs of nodes, by number - FF_NODE_NUMBER */
+	size_t nnodes, cnodes;
+	struct ff_map node_by_name; /* OWNER NUL NODE -> its logs */
+	size_t node_events;         /* of all of them */
+	/* The uid that a run belongs to, -1: nobody's. NULL (offline): all are one user's. */
+	int64_t (*owner)(const struct ff_run *run);
 	uint64_t counts[FF_COUNT_COUNT]; /* of what belongs to no run */
 };
 
@@ -45,6 +57,9 @@ enum ff_run_cause {
 	FF_RUN_START, /* a job-start */
 	FF_RUN_LIVE,  /* a hello that says "live": true */
 };
+
+/* Numbers of the logs of nodes begin here, those of runs are below. */
+#define FF_NODE_NUMBER 0x40000000u
 
 void ff_runs_init(struct ff_runs *r, const struct ff_catalog *catalog);
 void ff_runs_finish(struct ff_runs *r);
@@ -61,13 +76,15 @@ int ff_runs_resolve(struct ff_runs *r, struct ff_str job, const struct ff_str *r
 /* By what a person types: JOB (the latest run), JOB~1 (the one before), JOB/RUN, or one of these
  * with a unique prefix of a job id. NULL if there is none (or several: *ret_many true). */
 struct ff_run *ff_runs_find(const struct ff_runs *r, struct ff_str name, bool *ret_many);
-/* The run of this number, NULL if it is gone or never was. */
+/* The run, or the logs of a node, of this number, NULL if it is gone or never was. */
 struct ff_run *ff_runs_number(const struct ff_runs *r, uint32_t number);
 /* How many runs have a lower number: the index where it is, or would be. */
 size_t ff_runs_below(const struct ff_runs *r, uint32_t number);
 /* Takes a run out and frees it. Its job is unknown afterwards if it was its only run, and what its
  * sources say belongs to no run: it begins one anew. Nobody may hold a pointer into it. */
 void ff_runs_remove(struct ff_runs *r, struct ff_run *run);
+/* The i-th of all runs and then of all nodes' logs; NULL behind the last. */
+struct ff_run *ff_runs_any(const struct ff_runs *r, size_t i);
 /* Restore: in ascending number. */
 struct ff_run *ff_runs_restore(struct ff_runs *r, struct ff_str job, struct ff_str run,
 			       uint32_t number);

@@ -24,7 +24,7 @@ FOLDERS = {**{name: f"shared/{name}" for name in ("base", "core", "wire", "shell
 # of the data: what is joined to a record is matched, what matched is an event, a stream has events.
 CORE_FIRST = ["limits", "field", "count"]
 CORE_ORDER = ["facts", "line", "scan", "stamp", "record", "origin", "fault", "catalog", "joiner", "match", "event", "stream", "row", "clock",
-              "signals", "timeline", "collective", "rules", "verdict", "job", "report", "page", "check"]
+              "signals", "timeline", "collective", "rules", "verdict", "job", "reach", "report", "page", "check"]
 
 # library header: files that may include it
 LIBRARIES = {

@@ -178,8 +178,9 @@ static void dump_controls(struct ff_buf *b, const struct ff_facts *f)
 static struct ff_buf dump(void)
 {
 	struct ff_buf b = {0};
-	for (size_t i = 0; i < runs.nruns; i++) {
-		const struct ff_job *job = runs.runs[i]->job;
+	const struct ff_run *run;
+	for (size_t i = 0; (run = ff_runs_any(&runs, i)); i++) {
+		const struct ff_job *job = run->job;
 		ff_buf_addf(&b, "%s/%s\n", job->facts.job, job->facts.run);
 		dump_controls(&b, &job->facts);
 		for (size_t k = 0; k < job->nstreams; k++) {
@@ -468,9 +469,9 @@ START_TEST(test_jsonl_online)
 		"s@4 arrived+3600000000 global2 attempt1: c\ns@6 arrived+3600000000: raw\n"
 		"n/-@0 arrived+3600000000: k\n-@0 arrived+3600000000: d\n");
 	check_buf(&calls, "opened s\nopened n/-\nopened -\n");
-	ck_assert_str_eq(runs.runs[1]->job->facts.job, "node:n");
-	ck_assert_str_eq(runs.runs[2]->job->facts.job, "raw-p");
-	ck_assert(!runs.runs[1]->job->streams[0]->origin.trusted);
+	ck_assert_str_eq(runs.nodes[0]->job->facts.run, "n");
+	ck_assert_str_eq(runs.runs[1]->job->facts.job, "raw-p");
+	ck_assert(!runs.nodes[0]->job->streams[0]->origin.trusted);
 	ff_intake_end(in, NOW);
 	ff_intake_destroy(in);
 }
@@ -599,7 +600,7 @@ START_TEST(test_syslog)
 		"    @7 cuda-oom captured+2500000\n"
 		"raw-p/0\n"
 		"  3f2a90b1c4de mixed -/-/- - fed=26 ended\n"
-		"node:node-b/0\n"
+		"~0/node-b\n"
 		"  node-b/kernel kernel! -/-/- - fed=13 ended\n");
 	ck_assert_uint_eq(count(FF_COUNT_bad_syslog), 1);
 }

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Logs of nodes, which belong to no job: kept under their node, joined to the runs that they are about."""
+import json
+import pathlib
+import socket
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from support import poll, replay, trial  # noqa: E402
+from support.replay import run_cases  # noqa: E402
+
+XID = "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+
+
+def node_logs(r):
+    """The case's streams that are a node's own. What srun prints is the job's."""
+    return {s["name"] for s in r.streams if s["kind"] in ("kernel", "scheduler") and not s["name"].endswith((".out", ".err")) and "srun" not in s["name"]}
+
+
+def cases():
+    return [r for r in replay.cases() if node_logs(r)]
+
+
+def objects(r):
+    """The case as objects, its nodes told as a scheduler's prolog does; and the same with the nodes' logs of no job."""
+    records = [json.loads(line) for line in r.jsonl().splitlines()]
+    told = {s["node"] for s in r.streams if s.get("node")} | {r.meta["truth"].get("initiating_node") or ""}
+    records[0]["nodes"] = sorted(told - {""})
+    logs = node_logs(r)
+    bare = [{k: v for k, v in o.items() if k != "job" or o.get("stream") not in logs} for o in records]
+    return records, bare
+
+
+def lines(objs):
+    return "".join(json.dumps(o, ensure_ascii=False) + "\n" for o in objs).encode("utf-8", "surrogateescape")
+
+
+def without_clocks(verdict):
+    """Nodes whose log says nothing of the run are no part of it: they don't stand in `clock`."""
+    v = json.loads(verdict) if isinstance(verdict, bytes) else dict(verdict)
+    v["clock"] = [c for c in v["clock"] if c["offset_us"] is not None]
+    return v
+
+
+def send(daemon, raw):
+    """One connection, to its end."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(daemon.ingest))
+        s.sendall(raw)
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(65536):
+            pass
+
+
+def why(t, daemon, job):
+    return t.run("why", job, "--json", env=daemon.env).stdout.rstrip(b"\n")
+
+
+def say(daemon, *objs):
+    send(daemon, lines(objs))
+
+
+def at(seconds):
+    return replay.rfc3339(int(seconds * 1e6))
+
+
+def kernel(seconds, text, node="gpu-1", **more):
+    return {"kind": "kernel", "node": node, "stream": "kern.log", "time": at(seconds), "message": text, **more}
+
+
+def job_lines(job, begin=0, end=100, node="gpu-1", ended=True):
+    """Two ranks that make steps until rank 0 loses its peer."""
+    yield {"event": "job-start", "job": job, "world_size": 2, "launcher": "torchrun", "time": at(begin)}
+    for rank in range(2):
+        for k in range(11):
+            yield {"job": job, "rank": rank, "node": node, "local_rank": rank, "fd": "stderr", "time": at(begin + (end - begin) * k / 10),
+                   "message": f"step {k} loss 1.0"}
+    if ended:
+        yield {"event": "job-end", "job": job, "exit_code": 1, "state": "FAILED", "time": at(end)}
+
+
+def test_cases_without_job(t):
+    """The verdict of a case is the same whether its nodes' logs name the job or not."""
+    found = cases()
+    t.check(len(found) > 50, f"{len(found)} cases with logs of nodes")
+    for r in found if t.everything else t.rng.sample(found, 25):
+        named, bare = objects(r)
+        a, b = (t.run("analyze", "--json", "-", input=lines(o), timeout=120).stdout.rstrip(b"\n") for o in (named, bare))
+        t.check(without_clocks(a) == without_clocks(b), lambda: f"{r.name}{trial.difference(a, b)}")
+
+
+def test_live_restart_export(t):
+    """Live, after a crash, exported: one verdict; with two connections, as a job's and a node's lines come."""
+    for i, r in enumerate(t.rng.sample(cases(), len(cases()) if t.everything else 8)):
+        if not r.end or any(s["name"] in node_logs(r) and not s.get("node") and "slurmctld" not in s["name"] for s in r.streams):
+            continue  # whose node is not said, and whose lines name no job: of one job's paste it is that job's, else nobody's
+        _, bare = objects(r)
+        daemon = t.start(f"daemon-{i}")
+        send(daemon, lines(o for o in bare if "job" in o))
+        send(daemon, lines(o for o in bare if "job" not in o))
+        poll.until("the verdict is final", lambda: json.loads(daemon.api.verdict(r.job))["final"])
+        wanted = daemon.api.verdict(r.job).rstrip(b"\n")
+        alone = t.run("analyze", "--json", "-", input=lines(bare)).stdout.rstrip(b"\n")
+        t.check(json.loads(wanted) == json.loads(alone), lambda: f"{r.name}: live and pasted{trial.difference(wanted, alone)}")
+        before = daemon.status()["nodes"]
+        t.check(before["nodes"] >= 1 and before["streams"] >= 1, f"nodes in status: {before}")
+        check_export(t, daemon, r.job, wanted)
+        daemon.restart()
+        got = daemon.api.verdict(r.job).rstrip(b"\n")
+        t.check(got == wanted, lambda: f"{r.name} after a crash{trial.difference(wanted, got)}")
+        check_export(t, daemon, r.job, wanted)
+        t.same(daemon.status()["nodes"], before, "nodes after a crash")
+        daemon.stop()
+
+
+def check_export(t, daemon, job, wanted):
+    raw = t.run("export", job, env=daemon.env).stdout
+    got = t.run("analyze", "--json", "-", input=raw).stdout.rstrip(b"\n")
+    t.check(got == wanted, lambda: f"{job} exported{trial.difference(wanted, got)}")
+
+
+def test_nodes_are_no_jobs(t):
+    daemon = t.start()
+    say(daemon, kernel(10, "nothing of note"), kernel(11, XID), {"kind": "scheduler", "stream": "slurmctld.log", "message": "x"})
+    poll.until("two nodes", lambda: daemon.status()["nodes"]["nodes"] == 2)
+    t.same(daemon.api.items("/v1/jobs"), [], "jobs")
+    t.same(daemon.status()["runs"], 0, "runs")
+    daemon.restart()
+    t.same(daemon.status()["nodes"]["nodes"], 2, "nodes after a crash")
+    t.same(daemon.api.items("/v1/jobs"), [], "jobs after a crash")
+    daemon.stop()
+
+
+def test_late_line_is_a_new_version(t):
+    """The kernel's word comes when the verdict is known already; the open record of a last line counts at once."""
+    daemon = t.start()
+    say(daemon, *job_lines("j"))
+    first = daemon.api.get("/v1/jobs/j/verdict")
+    t.check(first.json()["verdict"] != "node", f"before: {first.json()['summary']}")
+    say(daemon, kernel(50, XID))
+    poll.until("a verdict about the node", lambda: daemon.api.get("/v1/jobs/j/verdict").json()["verdict"] == "node")
+    second = daemon.api.get("/v1/jobs/j/verdict")
+    v = second.json()
+    t.same((v["node"], v["confidence"], v["fault"]["id"]), ("gpu-1", "certain", "gpu-xid-79"), "the verdict")
+    version = lambda answer: int(answer.headers["ETag"].strip('"'))
+    t.check(version(second) > version(first), f"{first.headers['ETag']} and {second.headers['ETag']}")
+    say(daemon, kernel(51, "usb 1-1: new high-speed USB device"))
+    t.same(daemon.api.get("/v1/jobs/j/verdict").body, second.body, "healthy lines change nothing")
+    t.same(daemon.api.get("/v1/jobs/j/verdict").headers["ETag"], second.headers["ETag"], "nor the version")
+    daemon.stop()
+
+
+def test_line_that_fits_two_jobs(t):
+    """Two jobs on a node: the line is shown to both, and is certain in neither; offline the same."""
+    daemon = t.start()
+    everything = [*job_lines("a"), *job_lines("b"), kernel(50, XID)]
+    send(daemon, lines(everything))
+    alone = {v["job"]: v for v in t.json("analyze", "--json", "-", input=lines(everything))}
+    for job in "ab":
+        v = json.loads(daemon.api.verdict(job))
+        t.check(v["why_not"], f"{job}: {v} {daemon.status()}")
+        t.same(v["why_not"][-1], {"rank": None, "text": "not attributed: gpu-xid-79 (gpu-1/kern.log@0) fits 2 jobs on gpu-1"}, f"why_not of {job}")
+        t.check(v["confidence"] in (None, "possible"), f"confidence of {job}: {v['confidence']}")
+        event = [e for e in v["events"] if e["id"] == "gpu-1/kern.log@0"]
+        t.same([e["fields"].get("jobs") for e in event], ["2"] if isinstance(event[0]["fields"].get("jobs"), str) else [2], "field jobs")
+        t.same(v, alone[job], f"{job} live and pasted")
+        check_export(t, daemon, job, daemon.api.verdict(job).rstrip(b"\n"))
+    screen = t.run("why", "a", env=daemon.env).stdout.decode()
+    t.check("not attributed" in screen, screen)
+    daemon.stop()
+
+
+def test_pid_decides(t):
+    """The kernel names a process: of two jobs on the node only the one whose rank it was hears of it."""
+    daemon = t.start()
+    kill = ("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/x,task_memcg=/x/y,"
+            "task=python,pid=4121,uid=1000")
+    killed = {"event": "exit", "job": "a", "rank": 1, "node": "gpu-1", "pid": 4121, "exit_code": None, "signal": 9, "time": at(51)}
+    send(daemon, lines([*job_lines("a"), killed, *job_lines("b"), kernel(50, kill)]))
+    for job, wanted in (("a", [("gpu-1/kern.log@0", "host-oom-kill", 1)]), ("b", [])):
+        events = daemon.api.items(f"/v1/jobs/{job}/events")
+        t.same([(e["id"], e["fault"], e["rank"]) for e in events if "kern.log" in e["id"]], wanted, f"{job}: {events}")
+    daemon.stop()
+
+
+def test_syslog_of_the_kernel(t):
+    """Facility 0 and slurmd, by syslog without a job; HOST is the long form of the node's name."""
+    daemon = t.start()
+    send(daemon, lines(o for o in job_lines("4711")))
+    stamp = at(50).replace("Z", "+00:00")
+    send(daemon, f"<3>1 {stamp} gpu-1.cluster.example kernel - - - {XID}\n".encode())
+    poll.until("the node", lambda: daemon.status()["nodes"]["nodes"] == 1)
+    v = json.loads(daemon.api.verdict("4711"))
+    t.same(v["verdict"], "undetermined" if v["verdict"] == "undetermined" else "node", "two clocks: nothing tells when it was")
+    send(daemon, f"<27>1 {stamp} head slurmctld 1 - - Time limit exhausted for JobId=4711\n".encode())
+    poll.until("the job id tells", lambda: json.loads(daemon.api.verdict("4711"))["verdict"] == "external")
+    daemon.stop()
+
+
+if __name__ == "__main__":
+    trial.main(__doc__, test_cases_without_job, test_live_restart_export, test_nodes_are_no_jobs, test_late_line_is_a_new_version,
+               test_line_that_fits_two_jobs, test_pid_decides, test_syslog_of_the_kernel)
