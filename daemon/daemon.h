@@ -2,6 +2,7 @@
  *
  *	config  catalogue  runs  ledger  store  api  server  tail  retain
  *	config  catalogue  runs  nodes  ledger  store  api  server  tail
+ *	config  catalogue  runs  nodes  ledger  store  api  server  tail  kmsg
  *
  * They are made in this order and undone in reverse.
  *
@@ -46,6 +47,7 @@
 	X(backups, "backups written") \
 	X(backups_failed, "backups that could not be written") \
 	X(tail_let_go, "files of deleted runs that were met again and not read") \
+	X(kernel_lost, "records of the kernel log that were overwritten before they were read") \
 	X(requests, "HTTP requests") \
 	X(requests_bad, "HTTP requests answered with an error") \
 	X(otlp_busy, \
@@ -77,6 +79,7 @@ struct saving;
 struct reload;
 struct watch;
 struct nodes;
+struct kmsg;
 
 struct daemon {
 	uv_loop_t loop;
@@ -95,6 +98,7 @@ struct daemon {
 	struct reload *reload;
 	struct watch *watch; /* of the API */
 	struct nodes *nodes;
+	struct kmsg *kmsg; /* NULL: not read */
 	uint64_t counts[DAEMON_COUNT_COUNT];
 	struct saving *saving; /* the backup that a thread of libuv's pool writes; NULL: none */
 	unsigned reading;   /* answers that a thread of libuv's pool reads for */

@@ -2,6 +2,7 @@
 
 #include "api.h"
 #include "clock.h"
+#include "kmsg.h"
 #include "ledger.h"
 #include "nodes.h"
 #include "notify.h"
@@ -74,6 +75,7 @@ static void close_handles(struct program *p)
 	store_close_handle(d->store);
 	ledger_close(d->ledger);
 	nodes_close(d->nodes);
+	kmsg_close(d->kmsg);
 	if (p->signals_open) {
 		uv_close((uv_handle_t *)&p->term, NULL);
 		uv_close((uv_handle_t *)&p->interrupt, NULL);
@@ -140,6 +142,7 @@ void daemon_hold(struct daemon *d, bool hold)
 	hold = hold || d->stopping;
 	server_hold(d->server, hold);
 	tail_hold(d->tail, hold);
+	kmsg_hold(d->kmsg, hold);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -251,6 +254,9 @@ static int open_parts(struct program *p, struct ff_err *err)
 	if (r == 0) {
 		r = retain_open(d, &d->retain, err);
 	}
+	if (r == 0) {
+		r = kmsg_open(d, &d->kmsg, err);
+	}
 	return r;
 }
 
@@ -259,6 +265,7 @@ static void destroy_parts(struct program *p)
 	struct daemon *d = &p->d;
 	retain_destroy(d->retain);
 	tail_destroy(d->tail);
+	kmsg_destroy(d->kmsg);
 	server_destroy(d->server);
 	api_destroy(d->api);
 	store_destroy(d->store);

@@ -410,11 +410,13 @@ enum ff_fit ff_reach_fit(struct ff_reach *r, struct ff_str host, enum ff_stream_
 	if (id.n && !named && (r->numbered || r->nids)) {
 		return FF_FIT_NONE;
 	}
-	named = named || (own && ff_timeline_knows(&r->t, own, e));
+	enum place place = place_of_event(r, own, e);
+	/* pids and devices are used again: without a time they prove nothing */
+	named = named || (own && place != PLACE_UNKNOWN && ff_timeline_knows(&r->t, own, e));
 	if (!named && (other || (!node && host.n && r->nnodes))) {
 		return FF_FIT_NONE;
 	}
-	switch (place_of_event(r, own, e)) {
+	switch (place) {
 	case PLACE_OUT: return FF_FIT_NONE;
 	case PLACE_UNKNOWN: return named ? FF_FIT_NAMED_UNTIMED : FF_FIT_UNTIMED;
 	case PLACE_NEAR: return named ? FF_FIT_NAMED_NEAR : node ? FF_FIT_NEAR : FF_FIT_UNTIMED;

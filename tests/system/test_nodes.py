@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Logs of nodes, which belong to no job: kept under their node, joined to the runs that they are about."""
 import json
+import os
 import pathlib
 import socket
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -197,6 +199,89 @@ def test_syslog_of_the_kernel(t):
     daemon.stop()
 
 
+def record(seq, text, more=""):
+    """As /dev/kmsg gives it."""
+    return f"3,{seq},{seq * 1000},-;{text}\n{more}".encode()
+
+
+def run_here(daemon, job, node):
+    """A job on this host that has begun, and goes on."""
+    say(daemon, {"event": "job-start", "job": job, "world_size": 2, "nodes": [node]},
+        *({"job": job, "rank": r, "node": node, "local_rank": r, "fd": "stderr", "message": "step 1 loss 1.0"} for r in range(2)))
+
+
+def test_kernel_log_of_a_fifo(t):
+    """Records as the kernel gives them, cut anywhere; restarts in between neither lose nor repeat one."""
+    fifo = t.folder / "kmsg"
+    os.mkfifo(fifo)
+    host = socket.gethostname()
+    daemon = t.start(options=[("kernel-log", fifo)])
+    run_here(daemon, "j", host)
+    with open(fifo, "wb", buffering=0) as f:
+        raw = record(7, "usb 1-1: new device", " SUBSYSTEM=usb\n DEVICE=c189:1\n") + record(8, "caf\\xc3\\xa9 \\x1b[0m") + record(9, XID)
+        for k in range(0, len(raw), 11):
+            f.write(raw[k:k + 11])
+        poll.until("the kernel's word", lambda: json.loads(daemon.api.verdict("j"))["node"] == host)
+        v = json.loads(daemon.api.verdict("j"))
+        t.same((v["verdict"], v["confidence"], v["fault"]["id"]), ("node", "certain", "gpu-xid-79"), "verdict")
+        t.check(v["events"][0]["arrived"] and v["events"][0]["offset"] == len("usb 1-1: new device\ncafé \\x1b[0m\n".encode()), f"{v['events']}")
+        count = lambda: daemon.status()["counters"]["lines"]
+        lines_before = count()
+        poll.until("all is stored", lambda: daemon.status()["store"]["queued_bytes"] == 0)
+        daemon.restart()
+        t.same(count(), 0, "lines after the restart")
+        f.write(record(8, "again") + record(9, XID) + record(10, "after"))
+        poll.until("one more line", lambda: count() == 1)
+        f.write(record(15, "five are lost") + record(16, XID.replace("79", "48")))
+        poll.until("what came behind the hole", lambda: daemon.status()["counters"]["kernel_lost"] == 4)
+        poll.until("two more lines", lambda: count() == 3)
+        t.check(lines_before >= 5, f"{lines_before} lines")
+        t.same(daemon.status()["nodes"]["streams"], 2, "streams: one before and one behind the hole")
+    daemon.stop()
+
+
+def test_kernel_log_of_this_host(t):
+    """The real device: what is written to it, as only root may, comes to the job that runs here."""
+    try:
+        device = open("/dev/kmsg", "wb", buffering=0)
+    except OSError as e:
+        t.skip(f"/dev/kmsg: {e}")
+    with device:
+        host = socket.gethostname()
+        daemon = t.start(options=[("kernel-log", "yes")])
+        if not daemon.status()["nodes"]["nodes"]:
+            t.skip(daemon.log_tail())
+        run_here(daemon, "j", host)
+        bus = f"{t.rng.randrange(1, 256):02x}"
+        try:
+            device.write(f"<3>NVRM: Xid (PCI:0000:{bus}:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n".encode())
+        except OSError as e:
+            t.skip(f"/dev/kmsg: {e}")
+        poll.until(lambda: f"the kernel's word: {daemon.api.verdict('j')}", lambda: json.loads(daemon.api.verdict("j"))["node"] == host)
+        v = json.loads(daemon.api.verdict("j"))
+        t.same((v["verdict"], v["fault"]["id"]), ("node", "gpu-xid-79"), "verdict")
+        t.check(bus in v["events"][0]["text"] and v["events"][0]["arrived"], f"{v['events']}")
+        poll.until("all is stored", lambda: daemon.status()["store"]["queued_bytes"] == 0)
+        before = daemon.status()["nodes"]
+        daemon.restart()
+        t.same(daemon.status()["nodes"]["events"], before["events"], "events after a crash: the same records are no new ones")
+        t.same(json.loads(daemon.api.verdict("j"))["fault"]["id"], "gpu-xid-79", "fault after a crash")
+        daemon.stop()
+
+
+def test_kernel_log_refused(t):
+    """A file is no kernel log; a device that can't be read is said, and all else goes on."""
+    path = t.folder / "kern.log"
+    path.write_text("x")
+    done = subprocess.run([t.daemon, "--kernel-log", str(path), "--state", str(t.folder / "s"), "--ingest-socket", str(t.folder / "i"), "--api-socket",
+                           str(t.folder / "a")], capture_output=True, timeout=30)
+    t.check(done.returncode == 64 and b"tail-node" in done.stderr, f"{done}")
+    daemon = t.start(options=[("kernel-log", t.folder / "none")])
+    t.check("none" in daemon.log_tail() and daemon.api.alive(), daemon.log_tail())
+    daemon.stop()
+
+
 if __name__ == "__main__":
     trial.main(__doc__, test_cases_without_job, test_live_restart_export, test_nodes_are_no_jobs, test_late_line_is_a_new_version,
-               test_line_that_fits_two_jobs, test_pid_decides, test_syslog_of_the_kernel)
+               test_line_that_fits_two_jobs, test_pid_decides, test_syslog_of_the_kernel,
+               test_kernel_log_of_a_fifo, test_kernel_log_of_this_host, test_kernel_log_refused)

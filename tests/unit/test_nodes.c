@@ -96,6 +96,16 @@ static void feed_kernel(const char *node, double seconds, const char *text)
 	ff_intake_destroy(in);
 }
 
+static void feed_pid(const char *job, int pid)
+{
+	struct ff_intake *in = open_intake(true, 0);
+	say(in, T,
+		"{\"event\":\"exit\",\"job\":\"%s\",\"rank\":1,\"node\":\"a\",\"pid\":%d,"
+		"\"signal\":9,%s}",
+		job, pid, at(160));
+	ff_intake_destroy(in);
+}
+
 static struct ff_run *run_of(const char *job)
 {
 	struct ff_run *run = ff_runs_find(&runs, ff_str_z(job), NULL);
@@ -240,6 +250,15 @@ START_TEST(test_other_clock)
 	ff_intake_end(in, T);
 	ff_intake_destroy(in);
 	ck_assert_uint_eq(joined("4711"), 0);
+	in = open_intake(true, 0);
+	say(in, T, "{\"event\":\"exit\",\"job\":\"4711\",\"rank\":0,\"node\":\"a\",\"pid\":41}");
+	ff_intake_destroy(in);
+	in = open_intake(true, 0);
+	say(in, T,
+		"{\"kind\":\"kernel\",\"node\":\"a\",\"timestamp\":\"2026-01-01T00:00:01Z\","
+		"\"message\":\"" KILL(41, "/x") "\"}");
+	ff_intake_destroy(in);
+	ck_assert_uint_eq(joined("4711"), 0);
 	feed_kernel("a", 1, KILL(9, "/slurm/uid_0/job_4711/step_0"));
 	ck_assert_uint_eq(joined("4711"), 1);
 }
@@ -296,16 +315,6 @@ START_TEST(test_second_run_late)
 	ck_assert(view("1")->events[0].dirty);
 }
 END_TEST
-
-static void feed_pid(const char *job, int pid)
-{
-	struct ff_intake *in = open_intake(true, 0);
-	say(in, T,
-		"{\"event\":\"exit\",\"job\":\"%s\",\"rank\":1,\"node\":\"a\",\"pid\":%d,"
-		"\"signal\":9,%s}",
-		job, pid, at(160));
-	ff_intake_destroy(in);
-}
 
 static const struct {
 	const char *text;
