@@ -3,13 +3,14 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "wire/journal.h"
 #include "wire/jsonl.h"
 
 #include <stdlib.h>
 
 #define PIECES_MAX (1024u * 1024u) /* bytes of a line in pieces; then it is cut there */
 
-enum form { FORM_NONE, FORM_DOCKER, FORM_JOURNAL, FORM_EXPORT };
+enum form { FORM_NONE, FORM_DOCKER, FORM_JOURNAL };
 
 struct wrapped {
 	enum form form;
@@ -20,10 +21,8 @@ struct wrapped {
 	struct ff_jsonl o;
 	struct ff_buf out_text, err_text; /* docker: pieces of a line, of each output */
 	ff_usec out_us, err_us;           /* of their first piece */
-	/* journal: the entry so far */
-	struct ff_buf message, host;
-	ff_usec us;
-	bool kernel;
+	struct ff_journal journal;
+	struct ff_buf *out; /* while it is fed */
 };
 
 static enum form form_of(struct ff_str front, const struct ff_origin *origin)
@@ -32,15 +31,11 @@ static enum form form_of(struct ff_str front, const struct ff_origin *origin)
 	ptrdiff_t lf = ff_str_chr(front, '\n', 0);
 	struct ff_str line = ff_str_n(front.p, lf < 0 ? front.n : (size_t)lf);
 	enum form form = FORM_NONE;
-	if (ff_str_starts(front, FF_STR("__CURSOR="))) {
-		return FORM_EXPORT;
+	if (ff_journal_front(front) != FF_JOURNAL_NONE) {
+		return FORM_JOURNAL;
 	}
 	if (!ff_str_starts(line, FF_STR("{"))) {
 		return FORM_NONE;
-	}
-	if (ff_str_find(line, FF_STR("\"__REALTIME_TIMESTAMP\""), 0) >= 0 &&
-	    ff_str_find(line, FF_STR("\"MESSAGE\""), 0) >= 0) {
-		return FORM_JOURNAL;
 	}
 	bool ranked = origin->rank != FF_UNKNOWN || origin->local_rank != FF_UNKNOWN;
 	if (ranked && ff_jsonl_parse(&o, line) == 0 && o.container) {
@@ -60,7 +55,8 @@ struct wrapped *wrapped_open(struct ff_str front, const struct ff_origin *origin
 	w->form = form;
 	w->origin = origin;
 	w->job = job;
-	w->us = w->out_us = w->err_us = FF_TIME_NONE;
+	w->out_us = w->err_us = FF_TIME_NONE;
+	ff_journal_init(&w->journal, ff_journal_front(front));
 	return w;
 }
 
@@ -131,85 +127,19 @@ static void take_docker(struct wrapped *w, struct ff_str line, struct ff_buf *ou
 	}
 }
 
-/* A string, or an array of bytes where the text is not UTF-8. */
-static void read_message(const struct ff_json_node *v, struct ff_buf *ret)
+static void take_entry(void *ud, const struct ff_journal_entry *e)
 {
-	int64_t n;
-	if (ff_json_string(v)) {
-		ff_buf_addz(ret, ff_json_string(v));
-		return;
-	}
-	for (v = ff_json_is_array(v) ? ff_json_first(v) : NULL; v; v = ff_json_next(v)) {
-		if (ff_json_int(v, &n) && n > 0 && n < 256) {
-			ff_buf_addc(ret, (char)n);
-		}
-	}
-}
-
-static void take_field(struct wrapped *w, struct ff_str key, struct ff_str value)
-{
-	int64_t n;
-	if (ff_str_eqz(key, "__REALTIME_TIMESTAMP") && ff_str_digits(value, &n) == value.n) {
-		w->us = n;
-	} else if (ff_str_eqz(key, "_HOSTNAME") && value.n <= FF_JOB_ID_MAX) {
-		ff_buf_clear(&w->host);
-		ff_buf_adds(&w->host, value);
-	} else if (ff_str_eqz(key, "_TRANSPORT")) {
-		w->kernel = ff_str_eqz(value, "kernel");
-	} else if (ff_str_eqz(key, "MESSAGE")) {
-		ff_buf_clear(&w->message);
-		ff_buf_adds(&w->message, value);
-	}
-}
-
-static void end_entry(struct wrapped *w, struct ff_buf *out)
-{
-	if (w->message.len) {
-		put(w, NULL, ff_buf_str(&w->message), w->us, ff_buf_str(&w->host), w->kernel, out);
-	}
-	ff_buf_clear(&w->message);
-	ff_buf_clear(&w->host);
-	w->us = FF_TIME_NONE;
-	w->kernel = false;
-}
-
-static void take_journal(struct wrapped *w, struct ff_str line, struct ff_buf *out)
-{
-	static const char *const keys[] = {"__REALTIME_TIMESTAMP", "_HOSTNAME", "_TRANSPORT"};
-	struct ff_json *doc = ff_json_parse_text(line, NULL);
-	const struct ff_json_node *root = doc ? ff_json_root(doc) : NULL;
-	for (size_t i = 0; root && i < sizeof keys / sizeof *keys; i++) {
-		const char *value = ff_json_string(ff_json_get(root, keys[i]));
-		if (value) {
-			take_field(w, ff_str_z(keys[i]), ff_str_z(value));
-		}
-	}
-	if (root) {
-		read_message(ff_json_get(root, "MESSAGE"), &w->message);
-		end_entry(w, out);
-	}
-	ff_json_destroy(doc);
-}
-
-static void take_line(struct wrapped *w, struct ff_str line, struct ff_buf *out)
-{
-	if (w->form == FORM_DOCKER) {
-		take_docker(w, line, out);
-	} else if (w->form == FORM_JOURNAL) {
-		take_journal(w, line, out);
-	} else if (!line.n) {
-		end_entry(w, out);
-	} else {
-		ptrdiff_t eq = ff_str_chr(line, '=', 0);
-		if (eq > 0) {
-			take_field(w, ff_str_n(line.p, (size_t)eq),
-				ff_str_skip(line, (size_t)eq + 1));
-		}
-	}
+	struct wrapped *w = ud;
+	put(w, NULL, e->text, e->us, e->host, e->kernel, w->out);
 }
 
 void wrapped_feed(struct wrapped *w, struct ff_str s, struct ff_buf *out)
 {
+	w->out = out;
+	if (w->form == FORM_JOURNAL) {
+		ff_journal_feed(&w->journal, s, take_entry, w);
+		return;
+	}
 	while (s.n) {
 		ptrdiff_t lf = ff_str_chr(s, '\n', 0);
 		size_t n = lf < 0 ? s.n : (size_t)lf;
@@ -222,7 +152,7 @@ void wrapped_feed(struct wrapped *w, struct ff_str s, struct ff_buf *out)
 		}
 		if (lf >= 0) {
 			if (!w->skipping) {
-				take_line(w, ff_buf_str(&w->line), out);
+				take_docker(w, ff_buf_str(&w->line), out);
 			}
 			w->skipping = false;
 			ff_buf_clear(&w->line);
@@ -234,16 +164,16 @@ void wrapped_feed(struct wrapped *w, struct ff_str s, struct ff_buf *out)
 void wrapped_close(struct wrapped *w, struct ff_buf *out)
 {
 	if (w->line.len) {
-		take_line(w, ff_buf_str(&w->line), out);
+		take_docker(w, ff_buf_str(&w->line), out);
 	}
-	end_entry(w, out);
+	w->out = out;
+	ff_journal_end(&w->journal, take_entry, w);
 	flush(w, &w->out_text, w->out_us, out);
 	flush(w, &w->err_text, w->err_us, out);
 	ff_buf_finish(&w->line);
 	ff_buf_finish(&w->out_text);
 	ff_buf_finish(&w->err_text);
-	ff_buf_finish(&w->message);
-	ff_buf_finish(&w->host);
+	ff_journal_finish(&w->journal);
 	ff_jsonl_finish(&w->o);
 	free(w);
 }

@@ -81,6 +81,7 @@ static void begin(struct api_otlp *o, const struct request *r)
 			.default_job = o->d->config->default_job,
 			.peer = peer,
 			.trusted = request_is_admin(r),
+			.uid = r->uid,
 		},
 		&intake_ops, o);
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 #define FIRST_LINE_MAX (64u * 1024u) /* bytes of the line that chooses the dialect */
-#define FRONT_MAX 14u /* bytes by which HTTP, TLS and syslog are known */
+#define JOURNAL_FRONT "__CURSOR="
+#define FRONT_MAX 14u /* bytes by which HTTP, TLS, syslog and a journal are known */
 
 static const struct ff_line_tags no_tags = {{FF_TAG_NONE, FF_UNKNOWN}, FF_UNKNOWN};
 
@@ -23,6 +24,7 @@ const char *ff_dialect_name(enum ff_dialect d)
 		[FF_DIALECT_RAW] = "raw",
 		[FF_DIALECT_PLAIN] = "plain",
 		[FF_DIALECT_SYSLOG] = "syslog",
+		[FF_DIALECT_JOURNAL] = "journal",
 		[FF_DIALECT_WRONG_PORT] = "wrong-port",
 		[FF_DIALECT_OTLP] = "otlp",
 	};
@@ -93,6 +95,10 @@ void ff_intake_destroy(struct ff_intake *in)
 	ff_buf_finish(&in->pending);
 	ff_buf_finish(&in->work);
 	ff_jsonl_finish(&in->obj);
+	if (in->journal) {
+		ff_journal_finish(in->journal);
+		free(in->journal);
+	}
 	free(in);
 }
 
@@ -469,6 +475,9 @@ static size_t front_blank(struct ff_str s)
 static enum ff_dialect judge_line(struct ff_intake *in, struct ff_str line)
 {
 	const struct ff_jsonl *o = &in->obj;
+	if (!in->o.offline && ff_journal_front(line) != FF_JOURNAL_NONE) {
+		return FF_DIALECT_JOURNAL;
+	}
 	if (ff_jsonl_parse(&in->obj, line) < 0) {
 		return FF_DIALECT_RAW;
 	}
@@ -503,9 +512,13 @@ static enum ff_dialect choose(struct ff_intake *in, bool final)
 	if (front == FF_SYSLOG_WHOLE) {
 		return FF_DIALECT_SYSLOG;
 	}
+	if (!in->o.offline && has_front(s, JOURNAL_FRONT)) {
+		return FF_DIALECT_JOURNAL;
+	}
 	if (!final &&
 		(front == FF_SYSLOG_MORE || blank == s.n ||
-			(!in->o.offline && may_be_wrong_port(s)))) {
+			(!in->o.offline &&
+				(may_be_wrong_port(s) || is_front_of(s, JOURNAL_FRONT))))) {
 		return s.n < FIRST_LINE_MAX ? FF_DIALECT_NONE : FF_DIALECT_RAW;
 	}
 	if (blank == s.n || s.p[blank] != '{') {
@@ -589,6 +602,10 @@ static void take_bytes(struct ff_intake *in, struct ff_str s)
 		ff_intake_syslog_bytes(in, s);
 		return;
 	}
+	if (in->dialect == FF_DIALECT_JOURNAL) {
+		ff_intake_journal_bytes(in, s);
+		return;
+	}
 	while (s.n && !in->closed && !is_text(in)) {
 		const char *lf = memchr(s.p, '\n', s.n);
 		size_t n = lf ? (size_t)(lf - s.p) : s.n;
@@ -613,8 +630,8 @@ static void settle(struct ff_intake *in, bool final)
 	struct ff_buf first = in->pending;
 	in->pending = (struct ff_buf){0};
 	in->dialect = d;
-	size_t skip =
-		d == FF_DIALECT_RAW || d == FF_DIALECT_SYSLOG ? 0 : front_blank(ff_buf_str(&first));
+	bool whole = d == FF_DIALECT_RAW || d == FF_DIALECT_SYSLOG;
+	size_t skip = whole ? 0 : front_blank(ff_buf_str(&first));
 	take_bytes(in, ff_str_skip(ff_buf_str(&first), skip));
 	ff_buf_finish(&first);
 }
@@ -659,6 +676,7 @@ void ff_intake_end(struct ff_intake *in, ff_usec now_us)
 	if (in->dialect == FF_DIALECT_SYSLOG) {
 		ff_intake_syslog_end(in);
 	}
+	ff_intake_journal_end(in);
 	if (in->dialect == FF_DIALECT_JSONL && in->pending.len) {
 		take_piece(in, FF_STR(""), true);
 	}

@@ -4,8 +4,8 @@
  *
  * One intake per connection (daemon), per .jsonl file or standard input (analyze), per test feed.
  * It chooses the dialect from the first line (shared/README.md 6.3): native, JSON Lines, syslog,
- * raw. It does no I/O: what goes back to the peer is handed to `reply`. Text is masked
- * (base/mask.h) before anything sees it.
+ * a journal's export and JSON, raw. It does no I/O: what goes back to the peer is handed to
+ * `reply`. Text is masked (base/mask.h) before anything sees it.
  *
  * Ownership: the intake borrows the table of runs; strings handed to callbacks are borrowed during
  * the call. A callback must not destroy the intake; it marks and destroys later.
@@ -16,7 +16,7 @@
 
 enum ff_dialect { FF_DIALECT_NONE, FF_DIALECT_NATIVE, FF_DIALECT_JSONL, FF_DIALECT_RAW,
 		  FF_DIALECT_PLAIN, FF_DIALECT_SYSLOG, FF_DIALECT_WRONG_PORT,
-		  FF_DIALECT_OTLP };
+		  FF_DIALECT_OTLP, FF_DIALECT_JOURNAL };
 
 struct ff_intake;
 

@@ -3,6 +3,7 @@
 
 #include "feed/intake.h"
 #include "feed/tell.h"
+#include "wire/journal.h"
 #include "wire/jsonl.h"
 #include "wire/native.h"
 
@@ -48,6 +49,8 @@ struct ff_intake {
 	bool node_clock; /* JSON Lines: `time` is of the node's clock (an earlier job-start said so)
 			  */
 
+	struct ff_journal *journal; /* NULL before its first byte */
+
 	/* native */
 	struct ff_run *run;
 	char *node;
@@ -90,6 +93,8 @@ void ff_intake_data(struct ff_intake *in);
 void ff_intake_text_line(struct ff_intake *in, struct ff_str line, enum ff_count why);
 void ff_intake_syslog_bytes(struct ff_intake *in, struct ff_str s);
 void ff_intake_syslog_end(struct ff_intake *in);
+void ff_intake_journal_bytes(struct ff_intake *in, struct ff_str s);
+void ff_intake_journal_end(struct ff_intake *in);
 void ff_intake_native_hello(struct ff_intake *in, struct ff_str line);
 void ff_intake_native_line(struct ff_intake *in, struct ff_str line);
 void ff_intake_native_fail(struct ff_intake *in, enum ff_native_error code, const char *text);

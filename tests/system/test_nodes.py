@@ -281,7 +281,44 @@ def test_kernel_log_refused(t):
     daemon.stop()
 
 
+JOURNALD = """
+mount -t tmpfs none /run && mkdir -p /run/systemd/journal /run/log/journal && mount -t tmpfs none /var/log/journal || exit 77
+/usr/lib/systemd/systemd-journald >/dev/null 2>&1 &
+until journalctl -k -o short 2>/dev/null | grep -q '%s'; do :; done
+journalctl -k -o export -n 40 > %s
+journalctl -k -o json -n 40 > %s
+kill $!
+"""
+
+
+def test_journal(t):
+    """What a real journald keeps of the kernel's log, by `journalctl -o export` and `-o json`; its own folders are out of sight."""
+    bus = f"{t.rng.randrange(1, 256):02x}"
+    try:
+        with open("/dev/kmsg", "wb", buffering=0) as device:
+            device.write(f"<3>NVRM: Xid (PCI:0000:{bus}:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n".encode())
+    except OSError as e:
+        t.skip(f"/dev/kmsg: {e}")
+    files = [t.folder / "export", t.folder / "json"]
+    done = subprocess.run(["unshare", "-m", "sh", "-c", JOURNALD % (f"{bus}:00): 79", *files)], capture_output=True, timeout=60)
+    if done.returncode or not all(f.exists() and f.stat().st_size for f in files):
+        t.skip(f"no journal: {done.stderr[-300:]!r}")
+    host = socket.gethostname()
+    for f in files:
+        daemon = t.start(f"daemon-{f.name}")
+        stamps = [json.loads(x) for x in files[1].read_text().splitlines()]
+        end = int(stamps[-1]["__REALTIME_TIMESTAMP"]) - replay.BASE_US
+        say(daemon, *({**o, "clock": "node"} if "time" in o else o for o in job_lines("j", end / 1e6 - 3600, end / 1e6 + 60, host)))
+        send(daemon, f.read_bytes())
+        v = json.loads(daemon.api.verdict("j"))
+        t.same((v["verdict"], v["node"], v["fault"] and v["fault"]["id"]), ("node", host, "gpu-xid-79"), f"{f.name}: {v['summary']}")
+        events = [e for e in daemon.api.items("/v1/jobs/j/events") if bus in e["text"]]
+        t.check(events and events[0]["captured"] and events[0]["id"].startswith(f"{host}/journal/kernel@"), f"{f.name}: {events}")
+        daemon.stop()
+
+
 if __name__ == "__main__":
     trial.main(__doc__, test_cases_without_job, test_live_restart_export, test_nodes_are_no_jobs, test_late_line_is_a_new_version,
                test_line_that_fits_two_jobs, test_pid_decides, test_syslog_of_the_kernel,
-               test_kernel_log_of_a_fifo, test_kernel_log_of_this_host, test_kernel_log_refused)
+               test_kernel_log_of_a_fifo, test_kernel_log_of_this_host, test_kernel_log_refused,
+               test_journal)

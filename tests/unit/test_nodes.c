@@ -402,6 +402,51 @@ START_TEST(test_owners)
 }
 END_TEST
 
+/* ---- a journal */
+
+static const char *const journals[] = {
+	/* export, as journalctl -o export prints it; the message of the second is sized */
+	"__CURSOR=s=1\n__REALTIME_TIMESTAMP=1767225750000000\n_TRANSPORT=kernel\n"
+	"_HOSTNAME=a.b.org\nPRIORITY=3\nMESSAGE=" GONE "\n\n"
+	"__CURSOR=s=2\n__REALTIME_TIMESTAMP=1767225751000000\n_TRANSPORT=syslog\n"
+	"SYSLOG_IDENTIFIER=slurmd\n_HOSTNAME=a\n_SYSTEMD_UNIT=user@1000.service\nMESSAGE=forged\n\n"
+	"__CURSOR=s=3\n__REALTIME_TIMESTAMP=1767225752000000\n_HOSTNAME=a\n"
+	"_SYSTEMD_UNIT=slurmd.service\nMESSAGE=of slurmd\n",
+	/* the same as -o json */
+	"{\"__REALTIME_TIMESTAMP\":\"1767225750000000\",\"_TRANSPORT\":\"kernel\","
+	"\"_HOSTNAME\":\"a.b.org\",\"MESSAGE\":\"" GONE "\"}\n"
+	"{\"__REALTIME_TIMESTAMP\":\"1767225751000000\",\"_TRANSPORT\":\"syslog\","
+	"\"SYSLOG_IDENTIFIER\":\"slurmd\",\"_HOSTNAME\":\"a\",\"MESSAGE\":\"forged\"}\n"
+	"{\"MESSAGE\":\"of slurmd\",\"_HOSTNAME\":\"a\",\"_SYSTEMD_UNIT\":\"slurmd.service\","
+	"\"__REALTIME_TIMESTAMP\":\"1767225752000000\"}\n",
+};
+
+/* On a listener, cut anywhere: the kernel's and the scheduler's entries are their node's. */
+START_TEST(test_journal)
+{
+	const char *p = journals[_i % 2];
+	size_t n = strlen(p), step = _i < 2 ? n : _i < 4 ? 1 : 7;
+	struct ff_intake *in = open_intake(true, 0);
+	for (size_t i = 0; i < n; i += step) {
+		ff_intake_feed(in, p + i, n - i < step ? n - i : step, T);
+	}
+	ff_intake_end(in, T);
+	ck_assert_int_eq(ff_intake_dialect(in), FF_DIALECT_JOURNAL);
+	ff_intake_destroy(in);
+	ck_assert_uint_eq(runs.nruns, 0);
+	ck_assert_uint_eq(runs.nnodes, 2);
+	ck_assert_uint_eq(runs.counts[FF_COUNT_journal_others], 1);
+	const struct ff_stream *kernel = runs.nodes[0]->job->streams[0];
+	const struct ff_stream *slurmd = runs.nodes[1]->job->streams[0];
+	ck_assert_str_eq(kernel->key, "a.b.org/journal/kernel");
+	ck_assert_int_eq(kernel->origin.kind, FF_STREAM_KERNEL);
+	ck_assert_uint_eq(kernel->fed, strlen(GONE) + 1);
+	ck_assert_int_eq(kernel->events[0].stamp.captured, T + 150 * FF_SECOND);
+	ck_assert_str_eq(slurmd->key, "a/journal/slurmd");
+	ck_assert_int_eq(slurmd->origin.kind, FF_STREAM_SCHEDULER);
+}
+END_TEST
+
 /* ---- late, and forgotten */
 
 START_TEST(test_late)
@@ -547,6 +592,7 @@ int main(void)
 	tcase_add_test(t, test_in_beats_near);
 	tcase_add_loop_test(t, test_controller, 0, N(controller));
 	tcase_add_test(t, test_owners);
+	tcase_add_loop_test(t, test_journal, 0, 6);
 	tcase_add_test(t, test_late);
 	tcase_add_test(t, test_expire);
 	tcase_add_loop_test(t, test_cap, 0, 3);
