@@ -108,7 +108,6 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *connectio
 	r->api = api;
 	r->d = api->d;
 	r->connection = connection;
-	r->uid = -1;
 	r->next = api->requests;
 	if (r->next) {
 		r->next->prev = r;
@@ -194,7 +193,7 @@ static void read_head(struct request *r, const char *method)
 		ff_xstrdup(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Last-Event-ID"));
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-	r->uid = info ? socket_peer(info->connect_fd) : -1;
+	r->who = access_local(r->d->access, info ? info->connect_fd : -1);
 	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	r->feeder = info ? info->socket_context : NULL;
 }
@@ -255,7 +254,7 @@ static enum MHD_Result send_answer(struct request *r)
 	(void)snprintf(etag, sizeof etag, "\"%u\"", r->version);
 	bool unchanged = is_unchanged(r, etag);
 	size_t n = unchanged ? 0 : r->out.len;
-	ff_log_debug("api", "uid=%lld uri=%s status=%u bytes=%zu", (long long)r->uid, r->uri,
+	ff_log_debug("api", "uid=%lld uri=%s status=%u bytes=%zu", (long long)r->who.uid, r->uri,
 		unchanged ? 304 : r->status, n);
 	struct MHD_Response *response = make_response(r, n);
 	if (!response) {

@@ -372,6 +372,11 @@ static void read_page(struct export *e, const struct ff_run *run)
 	}
 }
 
+static bool is_root(const struct request *r)
+{
+	return r->who.uid == 0 && r->who.trusted;
+}
+
 /* What keeps the export from being all that the verdict was made of. */
 static void put_head(struct export *e, struct ff_run *run)
 {
@@ -381,7 +386,7 @@ static void put_head(struct export *e, struct ff_run *run)
 		loss.tailed += run->job->streams[i]->origin.tailed;
 	}
 	ff_verdict_destroy(v);
-	export_put_begin(&e->out, run, &loss, e->r->uid == 0);
+	export_put_begin(&e->out, run, &loss, is_root(e->r));
 }
 
 static void begin(struct request *r)

@@ -19,7 +19,7 @@ enum code { CODE_INVALID = 3, CODE_EXHAUSTED = 8, CODE_UNIMPLEMENTED = 12, CODE_
 struct api_otlp {
 	struct daemon *d;
 	struct ff_intake *intake;    /* made by the first request */
-	const struct request *asker; /* whose body is being taken */
+	struct access_peer who;      /* whose words it holds */
 };
 
 struct api_otlp *api_otlp_create(struct daemon *d)
@@ -43,7 +43,7 @@ void api_otlp_destroy(struct api_otlp *o)
 static void on_opened(void *ud, struct ff_run *run, struct ff_stream *s)
 {
 	const struct api_otlp *o = ud;
-	feeder_open(ledger_stream(o->d->ledger, run, s), o->asker ? o->asker->uid : -1);
+	feeder_open(ledger_stream(o->d->ledger, run, s), &o->who);
 }
 
 static void on_text(void *ud, struct ff_run *run, struct ff_stream *s, const struct ff_chunk *chunk)
@@ -55,14 +55,21 @@ static void on_text(void *ud, struct ff_run *run, struct ff_stream *s, const str
 static void on_changed(void *ud, struct ff_run *run)
 {
 	const struct api_otlp *o = ud;
+	access_claim(&o->who, run, ledger_run(o->d->ledger, run));
 	ledger_changed(o->d->ledger, run);
 }
 
-static bool on_admit(void *ud, const char *token, const char *job)
+/* The headers have said who asks. */
+static bool on_admit(void *ud, struct ff_str token, const char *job)
 {
 	const struct api_otlp *o = ud;
-	const struct ff_run *run = ff_map_get(&o->d->runs.latest, ff_str_z(job));
-	return !run || !o->asker || request_may(o->asker, run);
+	return access_may_job(&o->who, &o->d->runs, job);
+}
+
+static bool on_may_feed(void *ud, const struct ff_run *run)
+{
+	const struct api_otlp *o = ud;
+	return access_may(&o->who, run);
 }
 
 static const struct ff_intake_ops intake_ops = {
@@ -70,18 +77,20 @@ static const struct ff_intake_ops intake_ops = {
 	.text = on_text,
 	.changed = on_changed,
 	.admit = on_admit,
+	.may_feed = on_may_feed,
 };
 
 static void begin(struct api_otlp *o, const struct request *r)
 {
 	char peer[32];
-	(void)snprintf(peer, sizeof peer, "uid-%lld", (long long)r->uid);
+	(void)snprintf(peer, sizeof peer, "uid-%lld", (long long)r->who.uid);
+	o->who = r->who;
 	o->intake = ff_intake_create(&o->d->runs,
 		&(struct ff_intake_options){
 			.default_job = o->d->config->default_job,
 			.peer = peer,
-			.trusted = request_is_admin(r),
-			.uid = r->uid,
+			.trusted = r->who.trusted,
+			.uid = r->who.uid,
 		},
 		&intake_ops, o);
 }
@@ -165,12 +174,16 @@ void api_otlp_post(struct request *r)
 	}
 	if (open_body(r, &unpacked, &body)) {
 		struct api_otlp *o = r->feeder;
+		bool other = o->who.uid != r->who.uid || o->who.trusted != r->who.trusted;
+		if (o->intake && other) { /* a proxy's: it speaks for several */
+			feeder_release(o->d->ledger, o->intake);
+			ff_intake_destroy(o->intake);
+			o->intake = NULL;
+		}
 		if (!o->intake) {
 			begin(o, r);
 		}
-		o->asker = r;
 		int e = ff_intake_otlp(o->intake, body, clock_wall(), &r->rejected, &err);
-		o->asker = NULL;
 		if (e < 0) {
 			fail(r, 400, CODE_INVALID, "%s", err.text);
 		} else {

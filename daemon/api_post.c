@@ -67,8 +67,7 @@ static struct ff_run *make_run(
 	struct ff_str name;
 	bool named = named_run(doc, &name);
 	struct ff_run *run = NULL;
-	const struct ff_run *latest = ff_map_get(&r->d->runs.latest, ff_str_z(r->parts[2]));
-	if (latest && !request_may(r, latest)) { /* nor a further run of it */
+	if (!access_may_job(&r->who, &r->d->runs, r->parts[2])) { /* nor a further run of it */
 		request_problem(r, 403, "job \"%s\" belongs to another user", r->parts[2]);
 		return NULL;
 	}
@@ -88,10 +87,7 @@ static bool claim(struct request *r, struct ff_run *run)
 		request_problem(r, 403, "job \"%s\" belongs to another user", run->job->facts.job);
 		return false;
 	}
-	if (rs->owner < 0) {
-		rs->owner = r->uid;
-		run->dirty = true;
-	}
+	access_claim(&r->who, run, rs);
 	return true;
 }
 

@@ -1,5 +1,6 @@
 #include "conn.h"
 
+#include "access.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -8,7 +9,6 @@
 #include "feeder.h"
 #include "ledger.h"
 #include "shell/log.h"
-#include "socket.h"
 #include "wire/native.h"
 
 #include <netinet/in.h>
@@ -53,7 +53,8 @@ struct conn {
 	struct conn *next_paused;
 	bool in_acks, in_doomed, in_paused;
 	enum conn_state state;
-	bool is_tcp, reading, trusted;
+	bool is_tcp, reading;
+	bool stranger;   /* it wanted to speak without a token */
 	bool ended;      /* its intake was told the end */
 	bool peer_ended; /* nothing more comes from the peer */
 	bool shut;       /* all that was written is out */
@@ -62,7 +63,7 @@ struct conn {
 	uint64_t id;
 	struct ff_intake *intake;
 	char peer[80];
-	int64_t uid;                             /* of the peer; -1: not known */
+	struct access_peer who;
 	ff_usec accepted_us;                     /* the loop's time */
 	ff_usec begun_us;                        /* likewise, of its first byte */
 	ff_usec deaf_us;                         /* since when it reads nothing of much; 0 */
@@ -422,7 +423,7 @@ static void on_opened(void *ud, struct ff_run *run, struct ff_stream *s)
 {
 	struct conn *c = ud;
 	struct stream_state *ss = ledger_stream(c->server->d->ledger, run, s);
-	feeder_open(ss, c->uid);
+	feeder_open(ss, &c->who);
 	take_over(c, ss);
 	/* nothing of it was acknowledged on this connection */
 	ss->acked_resume = ss->acked_done = UINT64_MAX;
@@ -438,34 +439,42 @@ static void on_text(void *ud, struct ff_run *run, struct ff_stream *s, const str
 static void on_changed(void *ud, struct ff_run *run)
 {
 	const struct conn *c = ud;
-	ledger_changed(c->server->d->ledger, run);
+	struct ledger *l = c->server->d->ledger;
+	access_claim(&c->who, run, ledger_run(l, run)); /* a job-start alone makes a run too */
+	ledger_changed(l, run);
 }
 
-/* The owner of a run, root and the daemon's user may speak for it; over TCP a token says who. */
-static bool on_admit(void *ud, const char *token, const char *job)
+/* Over TCP the first good token says who the peer is; on a unix socket the kernel has said it. */
+static void show_token(struct conn *c, struct ff_str token)
+{
+	struct daemon *d = c->server->d;
+	if (!c->is_tcp || c->who.uid >= 0) {
+		return;
+	}
+	if (!access_show(d->access, token, &c->who)) {
+		d->counts[DAEMON_COUNT_tokens_bad]++;
+		return;
+	}
+	ff_intake_own(c->intake, c->who.uid);
+	if (c->who.trusted) {
+		ff_intake_trust(c->intake);
+	}
+}
+
+static bool on_admit(void *ud, struct ff_str token, const char *job)
 {
 	struct conn *c = ud;
-	const struct daemon *d = c->server->d;
-	if (c->is_tcp && d->config->token_file) {
-		const struct token *found = token_find(&c->server->tokens, token);
-		if (!found && c->uid < 0) {
-			return false;
-		}
-		if (found) {
-			c->uid = found->owner;
-			ff_intake_own(c->intake, c->uid);
-			c->trusted = found->admin;
-			if (found->admin) {
-				ff_intake_trust(c->intake);
-			}
-		}
+	if (token.n) {
+		show_token(c, token);
 	}
-	if (c->trusted || c->uid < 0) {
-		return true;
-	}
-	const struct ff_run *run = ff_map_get(&d->runs.latest, ff_str_z(job));
-	const struct run_state *rs = run ? run->user : NULL;
-	return !rs || rs->owner < 0 || rs->owner == c->uid;
+	c->stranger = c->stranger || !c->who.admitted;
+	return access_may_job(&c->who, &c->server->d->runs, job);
+}
+
+static bool on_may_feed(void *ud, const struct ff_run *run)
+{
+	const struct conn *c = ud;
+	return access_may(&c->who, run);
 }
 
 static const struct ff_intake_ops intake_ops = {
@@ -475,6 +484,7 @@ static const struct ff_intake_ops intake_ops = {
 	.text = on_text,
 	.changed = on_changed,
 	.admit = on_admit,
+	.may_feed = on_may_feed,
 };
 
 /* ---- input */
@@ -527,6 +537,20 @@ static void catch_up(struct conn *c)
 	}
 }
 
+/* A peer over TCP that showed no token: nothing of it is taken, and it learns nothing else. (A
+ * native one was told already.) */
+static void turn_away(struct conn *c)
+{
+	struct ff_buf out = {0};
+	if (!c->stranger || c->error || c->state != CONN_OPEN) {
+		return;
+	}
+	ff_native_error_render(&out, FF_NATIVE_AUTH, "this port takes nothing without a token");
+	write_bytes(c, ff_buf_str(&out));
+	ff_buf_finish(&out);
+	c->error = ff_native_error_name(FF_NATIVE_AUTH);
+}
+
 static void after_feed(struct conn *c)
 {
 	uint64_t controls = ff_intake_controls(c->intake);
@@ -538,6 +562,7 @@ static void after_feed(struct conn *c)
 		c->marked = controls;
 		ledger_mark(c->server->d->ledger, c->id, controls);
 	}
+	turn_away(c);
 	if (c->error && c->state == CONN_OPEN) {
 		ff_log_warn("conn", "peer=%s dialect=%s was closed: %s", c->peer,
 			ff_dialect_name(ff_intake_dialect(c->intake)), c->error);
@@ -701,14 +726,13 @@ static void name_peer(struct conn *c)
 {
 	uv_os_fd_t fd;
 	(void)snprintf(c->peer, sizeof c->peer, "unknown");
-	c->uid = -1;
+	c->who = access_remote(c->server->d->access);
 	if (uv_fileno(&c->h.handle, &fd) < 0) {
 		return;
 	}
 	if (!c->is_tcp) {
-		c->uid = socket_peer(fd);
-		c->trusted = c->uid == 0 || c->uid == (int64_t)geteuid();
-		(void)snprintf(c->peer, sizeof c->peer, "uid-%lld", (long long)c->uid);
+		c->who = access_local(c->server->d->access, fd);
+		(void)snprintf(c->peer, sizeof c->peer, "uid-%lld", (long long)c->who.uid);
 		return;
 	}
 	struct sockaddr_storage addr;
@@ -816,8 +840,8 @@ void conn_accept(struct server *server, int fd, bool tcp)
 		&(struct ff_intake_options){
 			.default_job = d->config->default_job,
 			.peer = c->peer,
-			.trusted = c->trusted,
-			.uid = c->uid,
+			.trusted = c->who.trusted,
+			.uid = c->who.uid,
 		},
 		&intake_ops, c);
 	if (server->nconns > server->conns_max) {

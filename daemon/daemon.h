@@ -3,6 +3,7 @@
  *	config  catalogue  runs  ledger  store  api  server  tail  retain
  *	config  catalogue  runs  nodes  ledger  store  api  server  tail
  *	config  catalogue  runs  nodes  ledger  store  api  server  tail  kmsg
+ *	config  catalogue  runs  access  ledger  store  api  server  tail
  *
  * They are made in this order and undone in reverse.
  *
@@ -30,6 +31,7 @@
 		"connections that never said anything, closed to make room for others") \
 	X(connections_broken, "connections that broke off instead of ending") \
 	X(files_short, "times that nobody could be accepted because no file could be opened") \
+	X(tokens_bad, "tokens shown that are none of ours") \
 	X(taken_over, "connections closed because their stream came over another one") \
 	X(segments_dropped, "segment files dropped at the cap of a run") \
 	X(segments_damaged, "runs whose segment files were found damaged or gone") \
@@ -69,7 +71,9 @@ enum daemon_count {
 	DAEMON_COUNT_COUNT
 };
 
+struct access;
 struct ledger;
+struct run_state;
 struct store;
 struct server;
 struct tail;
@@ -89,6 +93,7 @@ struct daemon {
 	struct ff_pages pages; /* of both; made when somebody first asks */
 	struct ff_runs runs;
 	struct ff_map let_go; /* daemon/tail.h */
+	struct access *access;
 	struct ledger *ledger;
 	struct store *store;
 	struct server *server;

@@ -8,13 +8,10 @@ bool feeder_is_shared(const struct stream_state *ss)
 	return !strcmp(ss->stream->origin.source, "0");
 }
 
-void feeder_open(struct stream_state *ss, int64_t uid)
+void feeder_open(struct stream_state *ss, const struct access_peer *who)
 {
 	ss->speakers += feeder_is_shared(ss);
-	if (ss->run->owner < 0 && uid >= 0) {
-		ss->run->owner = uid;
-		ss->run->run->dirty = true;
-	}
+	access_claim(who, ss->run->run, ss->run);
 }
 
 void feeder_release(struct ledger *l, struct ff_intake *in)

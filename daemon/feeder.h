@@ -6,13 +6,14 @@
  */
 #pragma once
 
+#include "access.h"
 #include "ledger.h"
 
 struct ff_intake;
 
 bool feeder_is_shared(const struct stream_state *ss);
 /* The intake speaks for this stream from now on. */
-void feeder_open(struct stream_state *ss, int64_t uid);
+void feeder_open(struct stream_state *ss, const struct access_peer *who);
 /* It speaks for nobody any more: its streams have ended or vanished, but for those that others go
  * on with. Once for each intake. */
 void feeder_release(struct ledger *l, struct ff_intake *in);

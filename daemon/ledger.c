@@ -1,5 +1,6 @@
 #include "ledger.h"
 
+#include "access.h"
 #include "answer.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -107,7 +108,7 @@ struct run_state *ledger_run(struct ledger *l, struct ff_run *run)
 	if (!rs) {
 		rs = ff_xcalloc(1, sizeof *rs);
 		rs->run = run;
-		rs->owner = -1;
+		rs->owner = ACCESS_UNOWNED;
 		rs->segments = rs->committed = (struct segment_range){1, {1, 0}};
 		run->user = rs;
 	}

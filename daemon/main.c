@@ -1,5 +1,6 @@
 #include "daemon.h"
 
+#include "access.h"
 #include "api.h"
 #include "clock.h"
 #include "kmsg.h"
@@ -225,6 +226,9 @@ static int open_parts(struct program *p, struct ff_err *err)
 {
 	struct daemon *d = &p->d;
 	int r = open_signals(p, err);
+	if (r == 0) {
+		r = access_open(d->config, &d->access, err);
+	}
 	d->nodes = nodes_create(d);
 	d->ledger = ledger_create(d);
 	if (r == 0) {
@@ -271,6 +275,7 @@ static void destroy_parts(struct program *p)
 	store_destroy(d->store);
 	ledger_destroy(d->ledger);
 	nodes_destroy(d->nodes);
+	access_close(d->access);
 }
 
 static int status_of(int code)

@@ -1,9 +1,9 @@
 #include "reload.h"
 
+#include "access.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "clock.h"
-#include "server.h"
 #include "shell/log.h"
 #include "tail.h"
 
@@ -14,7 +14,7 @@ struct fresh {
 	struct config config;
 	struct ff_library own;
 	struct ff_catalog *catalog; /* NULL: the same as before */
-	struct token_table tokens;
+	struct access *access;
 	struct ff_buf restart; /* keys that keep their value, "a, b" */
 };
 
@@ -51,7 +51,7 @@ static void finish_fresh(struct fresh *f)
 	config_finish(&f->config);
 	ff_library_finish(&f->own);
 	ff_catalog_destroy(f->catalog);
-	token_finish(&f->tokens);
+	access_close(f->access);
 	ff_buf_finish(&f->restart);
 	*f = (struct fresh){0};
 }
@@ -91,8 +91,8 @@ static void read_all(uv_work_t *work)
 	if (e == 0) {
 		e = read_catalog(r, &r->err);
 	}
-	if (e == 0 && f->config.token_file) {
-		e = token_load(f->config.token_file, &f->tokens, &r->err);
+	if (e == 0) {
+		e = access_open(&f->config, &f->access, &r->err);
 	}
 	r->result = e;
 }
@@ -122,11 +122,11 @@ static void take_catalog(struct daemon *d, struct fresh *f)
 		d->own.n ? d->own.sha256 : "built-in", d->own.n, d->runs.nruns);
 }
 
-static void take_tokens(struct daemon *d, struct fresh *f)
+static void take_access(struct daemon *d, struct fresh *f)
 {
-	struct token_table old = d->server->tokens;
-	d->server->tokens = f->tokens;
-	f->tokens = old;
+	struct access *old = d->access;
+	d->access = f->access;
+	f->access = old;
 }
 
 static void take_tail(struct daemon *d)
@@ -153,7 +153,7 @@ static void take_over(struct reload *r)
 	f->config = old;
 	take_log_level(r->config);
 	take_catalog(d, f);
-	take_tokens(d, f);
+	take_access(d, f);
 	take_tail(d);
 	d->counts[DAEMON_COUNT_reloads]++;
 	r->taken_us = clock_wall();

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static int hex_digit(char c)
 {
@@ -243,24 +242,21 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 	r->d->counts[DAEMON_COUNT_requests_bad]++;
 }
 
-bool request_is_admin(const struct request *r)
-{
-	return r->uid == 0 || r->uid == (int64_t)geteuid();
-}
-
 bool request_admit(struct request *r, enum request_who who)
 {
-	bool good = who != REQUEST_ADMIN || request_is_admin(r);
+	bool good = who != REQUEST_ADMIN || r->who.admin;
 	if (!good) {
-		request_problem(r, 403, "only root and the daemon's own user may do this");
+		request_problem(r, 403,
+			"only administrators may do this: root, the daemon's own user, the group "
+			"%s",
+			r->d->config->admin_group);
 	}
 	return good;
 }
 
 bool request_may(const struct request *r, const struct ff_run *run)
 {
-	const struct run_state *rs = run->user;
-	return request_is_admin(r) || !rs || rs->owner < 0 || rs->owner == r->uid;
+	return access_may(&r->who, run);
 }
 
 /* The name without ~N or /RUN. */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "access.h"
 #include "base/json.h"
 #include "ledger.h"
 
@@ -20,7 +21,7 @@ enum request_method { REQUEST_GET, REQUEST_POST, REQUEST_DELETE, REQUEST_OTHER }
 enum request_who {
 	REQUEST_ANYBODY, /* whoever reaches the socket */
 	REQUEST_USER,    /* who is known */
-	REQUEST_ADMIN,   /* root and the daemon's own user */
+	REQUEST_ADMIN,   /* administrators (access.h) */
 };
 
 struct request;
@@ -62,7 +63,7 @@ struct request {
 	bool is_gzip, is_coded; /* its body is compressed; in some way */
 	bool crowded;           /* there was no room for its body beside others */
 	char *last_event_id;    /* NULL */
-	int64_t uid;            /* of the peer; -1: not known */
+	struct access_peer who;
 	/* the answer */
 	bool answered, pending, suspended;
 	unsigned status;
@@ -118,9 +119,7 @@ struct ff_run *request_run(struct request *r, size_t index, bool exact);
 struct ff_run *request_run_named(struct request *r, const char *name, bool exact);
 /* Is the peer one of those? False: a problem was answered. */
 bool request_admit(struct request *r, enum request_who who);
-/* Is the peer root or the daemon's own user? */
-bool request_is_admin(const struct request *r);
-/* May the peer read and write this run? Its owner, root and the daemon's user may. */
+/* May the peer read and write this run? (access.h) */
 bool request_may(const struct request *r, const struct ff_run *run);
 
 /* Begins and ends an answer that is a list. */

@@ -195,8 +195,7 @@ int server_open(struct daemon *d, struct server **ret, struct ff_err *err)
 	s->handles_open = true;
 	(void)uv_prepare_start(&s->resume, on_resume);
 	limit_connections(s);
-	int r = d->config->token_file ? token_load(d->config->token_file, &s->tokens, err) : 0;
-	return r == 0 ? open_all(s, err) : r;
+	return open_all(s, err);
 }
 
 void server_hold(struct server *s, bool hold)
@@ -294,7 +293,6 @@ void server_destroy(struct server *s)
 	if (!s) {
 		return;
 	}
-	token_finish(&s->tokens);
 	ff_map_finish(&s->by_id);
 	free(s->listeners);
 	free(s->path);

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "daemon.h"
-#include "token.h"
 
 struct conn;
 
@@ -42,7 +41,6 @@ struct server {
 	ff_usec evicted_us;    /* the loop's time of the last look for somebody to make room */
 	struct ff_map by_id; /* number, as bytes */
 	uint64_t last_id;
-	struct token_table tokens;
 	char buffer[65536]; /* what is being read; one connection at a time */
 };
 

@@ -22,7 +22,7 @@ static int fill(const char *path, struct sockaddr_un *ret)
 	return 0;
 }
 
-/* Somebody else's folder is no place for a socket: they could put theirs there instead. */
+/* Where others may write is no place for a socket: they could put theirs there instead. */
 static int check_folder(const char *folder, struct ff_err *err)
 {
 	struct stat st;
@@ -32,6 +32,13 @@ static int check_folder(const char *folder, struct ff_err *err)
 	if (st.st_uid != 0 && st.st_uid != geteuid()) {
 		return ff_err_set(err, -EPERM, "\"%s\" belongs to another user (uid %u)", folder,
 			(unsigned)st.st_uid);
+	}
+	bool others = (st.st_mode & S_IWOTH) || ((st.st_mode & S_IWGRP) && st.st_gid != getegid());
+	if (others && !(st.st_mode & S_ISVTX)) {
+		return ff_err_set(err, -EPERM,
+			"\"%s\" can be written by others (mode %04o): they could replace the "
+			"socket",
+			folder, (unsigned)(st.st_mode & 07777));
 	}
 	return 0;
 }
@@ -101,7 +108,7 @@ int socket_bind(const char *path, struct ff_err *err)
 		return r;
 	}
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	mode_t before = umask(geteuid() == 0 ? 0111 : 0177);
+	mode_t before = umask(0111);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&addr, sizeof addr) < 0) {
 		r = ff_err_set(err, -errno, "cannot listen at \"%s\": %s", path, strerror(errno));
 	}
@@ -113,14 +120,4 @@ int socket_bind(const char *path, struct ff_err *err)
 		return r;
 	}
 	return fd;
-}
-
-int64_t socket_peer(int fd)
-{
-	struct ucred cred;
-	socklen_t n = sizeof cred;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || n != sizeof cred) {
-		return -1;
-	}
-	return cred.uid;
 }

@@ -1,5 +1,6 @@
 #include "tail_own.h"
 
+#include "access.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -199,10 +200,7 @@ static struct tail_file *open_new(struct tail *t, const struct files_notice *n)
 	}
 	ss->tail = f;
 	f->stream = ss;
-	if (ss->run->owner < 0) {
-		ss->run->owner = n->uid;
-		run->dirty = true;
-	}
+	access_claim(&(struct access_peer){.uid = n->uid}, run, ss->run);
 	know_file(t, f);
 	return f;
 }

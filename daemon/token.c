@@ -15,11 +15,16 @@
 
 void token_finish(struct token_table *t)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		free(t->v[i].text);
-	}
 	free(t->v);
 	*t = (struct token_table){0};
+}
+
+static void make_digest(struct ff_str text, char ret[FF_SHA256_HEX])
+{
+	struct ff_sha256 s;
+	ff_sha256_init(&s);
+	ff_sha256_add(&s, text.p, text.n);
+	ff_sha256_hex(&s, ret);
 }
 
 static struct ff_str take_word(struct ff_str *line)
@@ -71,32 +76,61 @@ static int read_line(struct token_table *t, struct ff_str line, const char *path
 	if ((right.n && !token.admin) || ff_str_trim(line).n) {
 		return ff_err_set(err, FF_EUSAGE, "%s:%u: not TOKEN OWNER [admin]", path, number);
 	}
-	token.text = ff_xmemdup(text.p, text.n);
+	make_digest(text, token.digest);
 	*FF_ARR_ADD(t->v, t->n, t->cap) = token;
 	return 0;
 }
 
-static int check_mode(const char *path, struct ff_err *err)
+static int check_file(int fd, const char *path, struct ff_err *err)
 {
 	struct stat st;
-	if (stat(path, &st) < 0) {
+	if (fstat(fd, &st) < 0) {
 		return ff_err_set(err, -errno, "cannot read \"%s\": %s", path, strerror(errno));
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return ff_err_set(err, FF_EUSAGE, "\"%s\" is no regular file", path);
+	}
+	if (st.st_uid != 0 && st.st_uid != geteuid()) {
+		return ff_err_set(err, FF_EUSAGE,
+			"\"%s\" belongs to another user (uid %u): it has to be root's or the "
+			"daemon's",
+			path, (unsigned)st.st_uid);
 	}
 	if (st.st_mode & 077) {
 		return ff_err_set(err, FF_EUSAGE,
-			"\"%s\" can be read by others: its mode has to be 0600", path);
+			"\"%s\" can be read or written by others: its mode has to be 0600", path);
 	}
 	return 0;
+}
+
+/* What was checked is what is read: nobody can put another file there meanwhile. */
+static int load(const char *path, struct ff_buf *ret, struct ff_err *err)
+{
+	char p[4096];
+	int fd = ff_file_open(path, err);
+	if (fd < 0) {
+		return fd;
+	}
+	int r = check_file(fd, path, err);
+	ssize_t n = 1;
+	while (r == 0 && n > 0) {
+		n = ff_file_read(fd, path, p, sizeof p, err);
+		ff_buf_add(ret, p, n > 0 ? (size_t)n : 0);
+		if (ret->len > FILE_MAX) {
+			r = ff_err_set(err, FF_ELIMIT, "\"%s\" has more than %u bytes", path,
+				FILE_MAX);
+		}
+	}
+	(void)close(fd);
+	explicit_bzero(p, sizeof p);
+	return r < 0 ? r : (int)n;
 }
 
 int token_load(const char *path, struct token_table *ret, struct ff_err *err)
 {
 	struct token_table t = {0};
 	struct ff_buf text = {0};
-	int r = check_mode(path, err);
-	if (r == 0) {
-		r = ff_file_load(path, FILE_MAX, &text, err);
-	}
+	int r = load(path, &text, err);
 	struct ff_str rest = ff_buf_str(&text);
 	for (unsigned number = 1; rest.n && r >= 0; number++) {
 		ptrdiff_t lf = ff_str_chr(rest, '\n', 0);
@@ -107,6 +141,9 @@ int token_load(const char *path, struct token_table *ret, struct ff_err *err)
 	if (r >= 0 && !t.n) {
 		r = ff_err_set(err, FF_EUSAGE, "\"%s\" holds no token", path);
 	}
+	if (text.p) {
+		explicit_bzero(text.p, text.cap);
+	}
 	ff_buf_finish(&text);
 	if (r < 0) {
 		token_finish(&t);
@@ -116,22 +153,22 @@ int token_load(const char *path, struct token_table *ret, struct ff_err *err)
 	return 0;
 }
 
-static bool is_same(const char *a, const char *b)
+static bool is_same(const char a[FF_SHA256_HEX], const char b[FF_SHA256_HEX])
 {
-	size_t n = strlen(a);
-	size_t m = strlen(b);
-	unsigned differ = n != m;
-	for (size_t i = 0; i < n; i++) {
-		differ |= (unsigned)(a[i] ^ (m ? b[i % m] : 0));
+	unsigned differ = 0;
+	for (size_t i = 0; i < FF_SHA256_HEX; i++) {
+		differ |= (unsigned)(a[i] ^ b[i]);
 	}
 	return !differ;
 }
 
-const struct token *token_find(const struct token_table *t, const char *text)
+const struct token *token_find(const struct token_table *t, struct ff_str text)
 {
 	const struct token *found = NULL;
+	char digest[FF_SHA256_HEX];
+	make_digest(text, digest);
 	for (size_t i = 0; i < t->n; i++) {
-		if (text && is_same(t->v[i].text, text)) {
+		if (is_same(t->v[i].digest, digest)) {
 			found = &t->v[i];
 		}
 	}

@@ -1,14 +1,16 @@
-/* token: who may speak over TCP. A file of mode 0600 with lines `TOKEN OWNER [admin]`, # comments.
+/* token: who may speak over TCP. A regular file of root's or the daemon's user, which nobody else
+ * may read or write (mode 0600 or less), with lines `TOKEN OWNER [admin]`, # comments.
  *
  * OWNER is a user's name or number; runs that begin with this token are theirs. `admin` makes the
- * peer's kernel and scheduler streams believed.
+ * peer an administrator (access.h). Only digests of the tokens are kept: they are in no core dump.
  */
 #pragma once
 
 #include "base/err.h"
+#include "base/sha256.h"
 
 struct token {
-	char *text;
+	char digest[FF_SHA256_HEX];
 	int64_t owner; /* uid */
 	bool admin;
 };
@@ -20,5 +22,6 @@ struct token_table {
 
 int token_load(const char *path, struct token_table *ret, struct ff_err *err);
 void token_finish(struct token_table *t);
-/* The entry of this token, NULL if there is none. Takes the same time wherever two texts differ. */
-const struct token *token_find(const struct token_table *t, const char *text);
+/* The entry of this token, NULL if there is none. Takes the same time whichever token it is like,
+ * and however much: digests are compared, each to its end. */
+const struct token *token_find(const struct token_table *t, struct ff_str text);

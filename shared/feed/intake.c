@@ -7,6 +7,8 @@
 #include "base/mask.h"
 #include "wire/syslog.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FIRST_LINE_MAX (64u * 1024u) /* bytes of the line that chooses the dialect */
@@ -131,25 +133,46 @@ struct ff_stamp ff_intake_received(const struct ff_intake *in)
 	return s;
 }
 
-bool ff_intake_admits(struct ff_intake *in, const char *job)
+static bool may_begin(struct ff_intake *in, struct ff_str token, struct ff_str job)
 {
-	if (!in->ops->admit || (in->last_run && !strcmp(in->last_run->job->facts.job, job)) ||
-	    in->ops->admit(in->ud, NULL, job)) {
-		return true;
+	char id[FF_JOB_ID_MAX + 1];
+	bool again = in->mine && !token.n && ff_str_eqz(job, in->mine->job->facts.job);
+	(void)snprintf(id, sizeof id, "%.*s", FF_STR_ARG(job)); /* a longer one is refused anyway */
+	return !in->ops->admit || again || in->ops->admit(in->ud, token, id);
+}
+
+int ff_intake_resolve(struct ff_intake *in, struct ff_str token, struct ff_str job,
+	const struct ff_str *name, const char *source, enum ff_run_cause cause,
+	struct ff_run **ret, struct ff_err *err)
+{
+	struct ff_run *run = NULL;
+	int r = may_begin(in, token, job) ? 0 : -EACCES;
+	if (r == 0) {
+		r = ff_runs_resolve(in->runs, job, name, source, cause, in->now_us, &run, err);
 	}
-	ff_intake_count(in, NULL, FF_COUNT_not_admitted, 1);
-	return false;
+	if (r >= 0 && run != in->mine && in->ops->may_feed && !in->ops->may_feed(in->ud, run)) {
+		r = -EACCES;
+	}
+	if (r < 0) {
+		ff_intake_count(in, NULL, FF_COUNT_not_admitted, r == -EACCES);
+		return r;
+	}
+	in->mine = run;
+	*ret = run;
+	return r;
 }
 
 struct ff_run *ff_intake_node(struct ff_intake *in, struct ff_str node)
 {
 	struct ff_run *run = NULL;
-	if (!ff_intake_admits(in, "")) {
+	if (!may_begin(in, (struct ff_str){0}, FF_STR(""))) {
+		ff_intake_count(in, NULL, FF_COUNT_not_admitted, 1);
 		return NULL;
 	}
 	bool trusted = in->o.trusted || in->o.offline;
-	int r = ff_nodes_resolve(in->runs, node, trusted ? FF_NODE_TRUSTED : in->o.uid, in->now_us,
-		&run, NULL);
+	int64_t nobody = -1, owner = in->o.uid < 0 ? nobody : in->o.uid;
+	int r = ff_nodes_resolve(
+		in->runs, node, trusted ? FF_NODE_TRUSTED : owner, in->now_us, &run, NULL);
 	ff_intake_count(in, NULL, FF_COUNT_bad_names, r == FF_ENAME);
 	return run;
 }
@@ -381,12 +404,9 @@ size_t ff_intake_open_raw(struct ff_intake *in)
 	if (in->o.origin) {
 		origin = in->origin;
 	}
-	if (!ff_intake_admits(in, ff_intake_default_job(in))) {
-		return FF_INTAKE_NOWHERE;
-	}
-	int r = ff_runs_resolve(in->runs, ff_str_z(ff_intake_default_job(in)),
+	int r = ff_intake_resolve(in, FF_STR(""), ff_str_z(ff_intake_default_job(in)),
 		in->o.run ? &name : NULL, origin.source, in->o.live ? FF_RUN_LIVE : FF_RUN_FEED,
-		in->now_us, &run, NULL);
+		&run, NULL);
 	if (r < 0) {
 		ff_intake_count(in, NULL, FF_COUNT_bad_names, r == FF_ENAME);
 		return FF_INTAKE_NOWHERE;

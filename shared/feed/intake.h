@@ -46,11 +46,14 @@ struct ff_intake_ops {
 		void *ud, struct ff_run *run, struct ff_stream *s, const struct ff_chunk *chunk);
 	/* A run's facts, end or streams changed (not: text came). NULL allowed. */
 	void (*changed)(void *ud, struct ff_run *run);
-	/* May the peer that shows this token (NULL: none, as in JSON Lines and raw text) feed this
-	 * job? If not it is answered with error `auth` (native), else its lines are dropped,
-	 * counted. It may call ff_intake_trust and ff_intake_own. The job "" is a node's own logs.
-	 * NULL: everybody may. */
-	bool (*admit)(void *ud, const char *token, const char *job);
+	/* May the peer that shows this token (empty: none, as in raw text) begin or feed this job?
+	 * If not it is answered with error `auth` (native), else its lines are dropped, counted. It
+	 * may call ff_intake_trust and ff_intake_own. The job "" is a node's own logs. NULL:
+	 * everybody may. */
+	bool (*admit)(void *ud, struct ff_str token, const char *job);
+	/* The same of the run that the words led to: a job can have runs of several owners. NULL:
+	 * everybody may. */
+	bool (*may_feed)(void *ud, const struct ff_run *run);
 };
 
 struct ff_intake_options {

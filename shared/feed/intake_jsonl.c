@@ -73,23 +73,15 @@ static struct ff_run *find_run(struct ff_intake *in, const struct names *names,
 	}
 	int r = FF_ENAME;
 	if (job.p) {
-		char id[FF_JOB_ID_MAX + 1];
-		(void)snprintf(id, sizeof id, "%.*s", FF_STR_ARG(job));
-		if (!ff_intake_admits(in, id)) {
-			return NULL;
-		}
-		r = ff_runs_resolve(in->runs, job, name.p ? &name : NULL, names->source, cause,
-				    in->now_us, &run, NULL);
+		r = ff_intake_resolve(in, o->token, job, name.p ? &name : NULL, names->source,
+			cause, &run, NULL);
 		ff_intake_count(in, NULL, FF_COUNT_bad_names, r == FF_ENAME);
 		in->named_run = o->job.p && r >= 0 ? run : in->named_run;
 	}
 	if (r == FF_ENAME) {
-		if (!ff_intake_admits(in, ff_intake_default_job(in))) {
-			return NULL;
-		}
 		name = ff_str_z(in->o.run);
-		r = ff_runs_resolve(in->runs, ff_str_z(ff_intake_default_job(in)),
-			name.p ? &name : NULL, names->source, cause, in->now_us, &run, NULL);
+		r = ff_intake_resolve(in, o->token, ff_str_z(ff_intake_default_job(in)),
+			name.p ? &name : NULL, names->source, cause, &run, NULL);
 	}
 	return r < 0 ? NULL : run;
 }

@@ -3,6 +3,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
+#include <errno.h>
+
 static void reply(struct ff_intake *in, struct ff_buf *b)
 {
 	if (in->ops->reply) {
@@ -144,12 +146,13 @@ static void begin(struct ff_intake *in, const struct ff_native_hello *h)
 		ff_intake_native_fail(in, FF_NATIVE_PROTOCOL, "hello: unknown value of kind");
 		return;
 	}
-	if (in->ops->admit && !in->ops->admit(in->ud, h->token, h->job)) {
-		ff_intake_native_fail(in, FF_NATIVE_AUTH, "this token may not feed that job");
+	int r = ff_intake_resolve(in, ff_str_z(h->token), ff_str_z(h->job), h->run ? &run : NULL,
+		h->source, h->live ? FF_RUN_LIVE : FF_RUN_FEED, &in->run, &err);
+	if (r == -EACCES) {
+		ff_intake_native_fail(
+			in, FF_NATIVE_AUTH, "that job is another user's, or the token is none");
 		return;
 	}
-	int r = ff_runs_resolve(in->runs, ff_str_z(h->job), h->run ? &run : NULL, h->source,
-				h->live ? FF_RUN_LIVE : FF_RUN_FEED, in->now_us, &in->run, &err);
 	if (r < 0) {
 		ff_intake_native_fail(in, r == FF_ENAME ? FF_NATIVE_JOB_NAME : FF_NATIVE_BUSY,
 				      err.text);

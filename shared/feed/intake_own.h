@@ -42,6 +42,7 @@ struct ff_intake {
 	size_t last;           /* the stream that came last, or FF_INTAKE_NOWHERE */
 	struct ff_run *last_run;
 	struct ff_run *named_run; /* the last one that an object of JSON Lines named */
+	const struct ff_run *mine; /* the last one that the peer was found to be allowed to feed */
 
 	uint64_t controls, usable;
 	uint64_t records; /* of the last body of OTLP */
@@ -75,8 +76,11 @@ struct ff_stamp ff_intake_received(const struct ff_intake *in);
 const char *ff_intake_default_job(const struct ff_intake *in);
 /* Text of nobody in particular: the default job's stream of the intake's name. */
 size_t ff_intake_open_raw(struct ff_intake *in);
-/* May the peer, which showed no token, speak for this job? Counts if not. */
-bool ff_intake_admits(struct ff_intake *in, const char *job);
+/* ff_runs_resolve for words of the peer, which showed this token (empty: none) with them. -EACCES,
+ * counted: it may not speak for that job or that run of it. */
+int ff_intake_resolve(struct ff_intake *in, struct ff_str token, struct ff_str job,
+	const struct ff_str *name, const char *source, enum ff_run_cause cause,
+	struct ff_run **ret, struct ff_err *err);
 bool ff_intake_trusts(const struct ff_intake *in, enum ff_stream_kind kind);
 void ff_intake_count(struct ff_intake *in, struct ff_run *run, enum ff_count c, uint64_t n);
 void ff_intake_changed(struct ff_intake *in, struct ff_run *run);

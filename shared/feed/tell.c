@@ -45,7 +45,7 @@ static const struct control controls[] = {
 /* Read elsewhere, or what the object is about (the last two: job.json tells its job-start as a
  * whole). */
 static const char *const other_keys[] = {
-	"event", "job", "run", "source", "time", "clock", "streams", "job_end"};
+	"event", "job", "run", "source", "time", "clock", "token", "streams", "job_end"};
 
 static const struct control *find_control(const char *name)
 {

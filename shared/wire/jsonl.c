@@ -187,6 +187,7 @@ enum key {
 	KEY_kind,
 	KEY_fd,
 	KEY_source,
+	KEY_token,
 	KEY_rank,
 	KEY_local_rank,
 	KEY_attempt,
@@ -212,7 +213,7 @@ enum key {
 
 static const char *const keys[KEY_COUNT] = {
 	"event", "message", "log", "msg", "exc_info", "exception", "stack_trace",
-	"job", "run", "node", "host", "hostname", "stream", "kind", "fd", "source",
+	"job", "run", "node", "host", "hostname", "stream", "kind", "fd", "source", "token",
 	"rank", "local_rank", "attempt", "offset", "time", "timestamp", "ts",
 	"@timestamp", "date", "clock", "complete", "kubernetes", "file", "logtag", "_p", "_partial",
 	"partial_message", "partial_last", "container_id", "container_name",
@@ -309,6 +310,7 @@ static void set_key(struct reading *r, enum key k, const struct ff_value *v)
 	case KEY_kind: set_text(r, &o->kind, v); break;
 	case KEY_fd: set_text(r, &o->fd, v); break;
 	case KEY_source: set_text(r, &o->source, v); break;
+	case KEY_token: o->token = text_of(r, v); break;
 	case KEY_rank: set_count(r, &o->rank, v, FF_RANKS_MAX - 1); break;
 	case KEY_local_rank: set_count(r, &o->local_rank, v, FF_RANKS_MAX - 1); break;
 	case KEY_attempt: set_count(r, &o->attempt, v, INT32_MAX); break;

@@ -53,6 +53,7 @@ struct ff_jsonl {
 		text; /* the message, then exc_info, exception, stack_trace, each on a new line */
 	/* absent or null: p is NULL */
 	struct ff_str job, run, node, stream, kind, fd, source;
+	struct ff_str token; /* who the peer is, over TCP */
 	/* absent or null: -1 */
 	int64_t rank, local_rank, attempt, offset;
 	ff_usec time;    /* of `time`; FF_TIME_NONE: absent or not readable */

@@ -121,7 +121,7 @@ def test_crowd(t):
     crowd = []
     for k in range(PLACES):
         s = connect(daemon, address if k % 2 else None, 60)
-        s.sendall(hello(k))
+        s.sendall(hello(k, "crowd" if k % 2 else "crowd-here"))
         crowd.append(s)
     for k, s in enumerate(crowd):
         t.same(line_of(s)["event"], "welcome", f"answer to connection {k}")

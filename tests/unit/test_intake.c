@@ -88,9 +88,9 @@ static void on_text(void *ud, struct ff_run *run, struct ff_stream *s, const str
 	ff_buf_addz(&texts, c->data[c->len - 1] == '\n' ? "" : "~\n");
 }
 
-static bool on_admit(void *ud, const char *token, const char *job)
+static bool on_admit(void *ud, struct ff_str token, const char *job)
 {
-	return token && !strcmp(token, "secret");
+	return ff_str_eqz(token, "secret");
 }
 
 static const struct ff_intake_ops ops = {

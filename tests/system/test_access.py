@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Who may do what (shared/README.md 6.8): the sockets of a machine that others use too, tried as somebody else."""
+import grp
+import json
+import os
+import pathlib
+import socket
+import stat
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from support import poll, trial  # noqa: E402
+from support.daemon import Daemon  # noqa: E402
+from support.native import Sender, parts_of  # noqa: E402
+from support.user import ADA, EVE, as_user, can_be  # noqa: E402
+
+FAULT = [b"step 1 loss 2.5", b"Traceback (most recent call last):", b'  File "/job/train.py", line 3, in main', b"    step()",
+         b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.25 GiB.", b"bye"]
+ROUTES = ("", "/verdict", "/verdict?format=md", "/ranks", "/timeline", "/events", "/logs", "/logs?around=first", "/export", "/export?cursor=0")
+
+
+def shared(t, options=()):
+    """A daemon of root's that other users can reach."""
+    if not can_be():
+        t.skip("only root can be two users")
+    t.folder.chmod(0o755)
+    return t.start(options=options)
+
+
+def hello(job, source="ada-1", **more):
+    return {"job": job, "source": source, "streams": ["rank-0.stderr"], "rank": 0, "node": "node-a", **more}
+
+
+def lines(texts):
+    return parts_of([(1767225600000000 + i * 1000, text) for i, text in enumerate(texts)])
+
+
+def run_job(daemon, job, **more):
+    """As its owner: a rank that fails, and the job's end."""
+    sender = Sender(daemon.ingest, hello(job, **more), [lines(FAULT)]).connect()
+    sender.send_all()
+    sender.end()
+    daemon.api.end(job, exit_code=1, state="FAILED")
+
+
+def talk(s, raw):
+    """What a connection says to these bytes until it closes."""
+    out = b""
+    try:
+        s.sendall(raw)
+        s.shutdown(socket.SHUT_WR)
+        while more := s.recv(65536):
+            out += more
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    return out
+
+
+def told(daemon, raw):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect(str(daemon.ingest))
+        return talk(s, raw)
+
+
+def objects(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def counted(frame):
+    return b"%d %s" % (len(frame), frame)
+
+
+class Untouched:
+    """A job of ada's: whatever the others try, it stays as it is."""
+
+    def __init__(self, t, daemon, job):
+        self.t, self.daemon, self.job = t, daemon, job
+        self.before = self.look()
+
+    def look(self):
+        api = self.daemon.api
+        one = api.get(f"/v1/jobs/{self.job}").json()
+        runs = [x["run"] for x in api.items("/v1/jobs") if x["job"] == self.job]
+        verdict = api.get(f"/v1/jobs/{self.job}/verdict").json()
+        verdict.pop("as_of")  # of an open run it is now
+        return verdict, one["owner"], one["streams"], one["facts"], runs, len(api.get(f"/v1/jobs/{self.job}/export").body)
+
+    def check(self, what):
+        self.daemon.running()
+        after = self.look()
+        self.t.check(after == self.before, lambda: f"{what} changed ada's job: {trial.shown(repr(self.before))} is now {trial.shown(repr(after))}")
+
+
+def test_second_user_reads(t):
+    daemon = shared(t)
+    as_user(ADA, run_job, daemon, "ada-job")
+    url = "/v1/jobs/ada-job"
+    for route in ROUTES:
+        for name in ("ada-job", "ada-job~0", "ada-job/0".replace("/", "%2F"), "ada"):
+            answer = as_user(EVE, daemon.api.request, "GET", f"/v1/jobs/{name}{route}")
+            t.same(answer.status, 403, f"eve asks for {name}{route}: {answer}")
+            t.check(b"OutOfMemory" not in answer.body and b"cuda" not in answer.body, f"{route} told eve {answer}")
+    # that it exists, and nothing else
+    for query in ("", "?state=ended", "?fault=cuda-oom", "?node=node-a", "?since=2020-01-01T00:00:00Z"):
+        items = as_user(EVE, daemon.api.items, "/v1/jobs" + query)
+        if query:
+            t.same(items, [], f"eve's list{query}")
+            continue
+        t.same([(x["job"], x["run"]) for x in items], [("ada-job", "0")], "eve's list")
+        t.same({v for k, v in items[0].items() if k not in ("job", "run", "initiating")}, {None}, "what eve's list tells")
+    for uid in (ADA, 0):
+        for route in ROUTES[:-1]:
+            t.same(as_user(uid, daemon.api.request, "GET", url + route).status, 200, f"uid {uid} asks for {route}")
+        t.same(as_user(uid, daemon.api.items, "/v1/jobs")[0]["fault"], "cuda-oom", f"the list of uid {uid}")
+
+
+def test_second_user_ends(t):
+    daemon = shared(t)
+    as_user(ADA, daemon.api.start, "ada-job", world_size=4)
+    ada = Untouched(t, daemon, "ada-job")
+    for url, body in (("end", {"exit_code": 0}), ("end?create=1", {"exit_code": 0}), ("end?create=1", {"exit_code": 0, "run": "7"}), ("end?wait=0", {}),
+                      ("start", {"world_size": 2}), ("start", {"run": "7"})):
+        answer = as_user(EVE, daemon.api.request, "POST", f"/v1/jobs/ada-job/{url}", body)
+        t.same(answer.status, 403, f"eve posts {url} {body}: {answer}")
+        ada.check(f"POST {url} {body}")
+    as_user(ADA, daemon.api.end, "ada-job", exit_code=0)
+    t.same(daemon.api.get("/v1/jobs/ada-job").json()["state"], "ended", "state after ada's own end")
+    ada = Untouched(t, daemon, "ada-job")
+    t.same(as_user(EVE, daemon.api.request, "POST", "/v1/jobs/ada-job/start", {}).status, 403, "eve begins a further run")
+    ada.check("a start after the end")
+
+
+def test_second_user_forges(t):
+    daemon = shared(t)
+    as_user(ADA, run_job, daemon, "ada-job")
+    ada = Untouched(t, daemon, "ada-job")
+    forged = {"job": "ada-job", "kind": "rank", "rank": 3, "node": "node-x", "stream": "rank-3.log", "message": "ValueError: forged"}
+    tries = {
+        "data": objects(forged, {**forged, "run": "0"}, {**forged, "run": "9"}, {**forged, "source": "ada-1", "stream": "rank-0.stderr", "node": "node-a", "offset": 0}),
+        "job-end": objects({"event": "job-end", "job": "ada-job", "exit_code": 0}),
+        "job-start": objects({"event": "job-start", "job": "ada-job", "world_size": 64}),
+        "exit": objects({"event": "exit", "job": "ada-job", "rank": 5, "signal": 9}),
+        "end": objects({"event": "end", "job": "ada-job", "node": "node-a", "stream": "rank-0.stderr"}),
+        "clock": objects({"event": "clock", "job": "ada-job", "node": "node-a", "t1": 1, "t2": 2, "t3": 3, "t4": 4}),
+        # first a word for a job of her own: what follows is not hers for that
+        "data behind her own": objects({**forged, "job": "eve-job"}, forged, {"event": "job-end", "job": "ada-job", "exit_code": 0}, {"event": "clock", "node": "node-a", "t1": 1,
+                                       "t2": 2, "t3": 3, "t4": 4}),
+        "syslog": b'<13>1 2026-01-01T00:00:00Z node-x app - - [x@32473 job="ada-job" rank="3"] ValueError: forged\n',
+        "counted syslog": counted(b'<13>1 2026-01-01T00:00:00Z node-x app - - [x@32473 job="ada-job" rank="3"] ValueError: forged'),
+    }
+    for what, raw in tries.items():
+        before = daemon.status()["counters"]["not_admitted"]
+        as_user(EVE, told, daemon, raw)
+        poll.until(f"a count of {what}", lambda: daemon.status()["counters"]["not_admitted"] > before)
+        ada.check(what)
+    for more in ({}, {"lines": "plain"}, {"run": "9"}, {"run": "0"}, {"live": True}, {"source": "0"}, {"source": "eve-1"}, {"node": "node-z"}, {"token": "0123456789abcdef0123"}):
+        answer = as_user(EVE, told, daemon, objects({"event": "hello", "protocol": "firstfault/1", **hello("ada-job"), **more}))
+        t.check(b'"code":"auth"' in answer and b"welcome" not in answer, f"hello with {more}: {answer}")
+        ada.check(f"a hello with {more}")
+
+
+def test_second_user_takes_over(t):
+    """A live stream stays with whom it has: a hello of its source and name by somebody else closes nothing."""
+    daemon = shared(t)
+
+    def live():
+        sender = Sender(daemon.ingest, hello("ada-live"), [lines(FAULT)]).connect()
+        sender.send_run(0, 3)
+        sender.wait_done()
+        theft = as_user_from(EVE)
+        sender.send_all()
+        sender.end()
+        return theft
+
+    def as_user_from(uid):
+        """ada's process can't become eve: its parent does, asked over a pipe."""
+        os.write(ask[1], b"x")
+        return os.read(reply[0], 4096)
+
+    ask, reply = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        os.read(ask[0], 1)
+        os.write(reply[1], as_user(EVE, told, daemon, objects({"event": "hello", "protocol": "firstfault/1", **hello("ada-live")})))
+        os._exit(0)
+    theft = as_user(ADA, live)
+    os.waitpid(child, 0)
+    for fd in (*ask, *reply):
+        os.close(fd)
+    t.check(b'"code":"auth"' in theft, f"eve's hello: {theft}")
+    t.same(daemon.status()["counters"]["taken_over"], 0, "connections taken over")
+    verdict = json.loads(daemon.api.verdict("ada-live"))
+    t.same(verdict["fault"]["id"], "cuda-oom", "fault of ada's job")
+
+
+def test_runs_of_several_owners(t):
+    """A job's runs can have several owners: root began the second one of ada's job, and it is not hers."""
+    daemon = shared(t)
+    as_user(ADA, run_job, daemon, "ada-job", run="first")
+    as_user(EVE, run_job, daemon, "eve-job")
+    daemon.api.start("ada-job", run="second")
+    for uid, name, wanted in ((ADA, "ada-job~1", 200), (ADA, "ada-job", 403), (EVE, "ada-job~1", 403), (EVE, "ada-job", 403)):
+        t.same(as_user(uid, daemon.api.request, "GET", f"/v1/jobs/{name}/verdict").status, wanted, f"uid {uid} asks for {name}")
+    answer = as_user(ADA, told, daemon, objects({"event": "hello", "protocol": "firstfault/1", **hello("ada-job", "ada-2")}))
+    t.check(b'"code":"auth"' in answer, f"ada's hello for root's run: {answer}")
+    # nor by the source that her own run knows
+    answer = as_user(ADA, told, daemon, objects({"event": "hello", "protocol": "firstfault/1", **hello("ada-job", run="second")}))
+    t.check(b'"code":"auth"' in answer, f"ada's hello for root's run by its name: {answer}")
+    t.same([(x["job"], x["run"]) for x in as_user(EVE, daemon.api.items, "/v1/jobs") if x["state"]], [("eve-job", "0")], "what eve sees inside of")
+
+
+def test_reserved_jobs(t):
+    """Nobody can stand where a node's words, or another user's nameless lines, will be kept."""
+    daemon = shared(t)
+    for job in (f"raw-uid-{ADA}",):
+        answer = as_user(EVE, daemon.api.request, "POST", f"/v1/jobs/{job}/start", {})
+        t.same(answer.status, 403, f"eve begins {job}: {answer}")
+        as_user(EVE, told, daemon, objects({"job": job, "message": "mine"}))
+    as_user(EVE, told, daemon, objects({"job": "eve-job", "message": "x"}, {"kind": "kernel", "node": "node-a", "message": "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}))
+    as_user(ADA, told, daemon, b"nothing but text\n")
+    as_user(EVE, told, daemon, b"nothing but text\n")
+    t.same(sorted(x["job"] for x in daemon.api.items("/v1/jobs")), ["eve-job", f"raw-uid-{ADA}", f"raw-uid-{EVE}"], "jobs")
+    t.same(as_user(ADA, daemon.api.request, "GET", f"/v1/jobs/raw-uid-{ADA}/logs").status, 200, "ada's own lines")
+    t.same(as_user(EVE, daemon.api.request, "GET", f"/v1/jobs/raw-uid-{ADA}/logs").status, 403, "eve asks for them")
+
+
+def test_owner_stays(t):
+    """An owner is one across a restart, also of a run that a job-start alone made known."""
+    daemon = shared(t)
+    as_user(ADA, told, daemon, objects({"event": "job-start", "job": "ada-job", "world_size": 2}))
+    poll.until("ada's job", lambda: daemon.api.items("/v1/jobs"))
+    for _ in range(2):
+        t.same(daemon.api.get("/v1/jobs/ada-job").json()["owner"], ADA, "owner")
+        t.same(as_user(EVE, daemon.api.request, "POST", "/v1/jobs/ada-job/end", {}).status, 403, "eve ends it")
+        t.same(as_user(ADA, daemon.api.request, "GET", "/v1/jobs/ada-job/verdict").status, 200, "ada reads it")
+        daemon.restart()
+
+
+def test_admin_group(t):
+    """A supplementary group of the peer counts, by what the kernel says of the connection."""
+    daemon = shared(t, [("admin-group", "daemon")])
+    group = grp.getgrnam("daemon").gr_gid
+    as_user(ADA, run_job, daemon, "ada-job")
+    url = "/v1/jobs/ada-job/verdict"
+    t.same(as_user(EVE, daemon.api.request, "GET", url).status, 403, "eve without the group")
+    t.same(as_user(EVE, daemon.api.request, "GET", url, groups=(61005, group)).status, 200, "eve with it")
+    t.same(as_user(EVE, daemon.api.request, "GET", url, groups=range(62000, 62100)).status, 403, "eve with other groups")
+    t.same(as_user(EVE, daemon.api.request, "POST", "/v1/jobs/ada-job/end", {}, groups=(group,)).status, 200, "eve ends it")
+    xid = {"kind": "kernel", "node": "node-a", "job": "ada-job", "stream": "kernel", "message": "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}
+    as_user(EVE, told, daemon, objects(xid), groups=(group,))
+    t.check(b'"trusted":true' not in daemon.api.get("/v1/jobs/ada-job/export").body, "the group's word for a kernel is believed")
+
+
+TOKENS = {"ada": "ada-0123456789abcdef", "eve": "eve-0123456789abcdef", "root": "root-0123456789abcdef"}
+
+
+def token_file(t):
+    path = t.folder / "tokens"
+    path.write_text(f"# of a test\n{TOKENS['ada']} {ADA}\n{TOKENS['eve']}\t{EVE}\n{TOKENS['root']} 0 admin\n")
+    path.chmod(0o600)
+    return path
+
+
+def tcp(t, **more):
+    """A daemon with a TCP listener and tokens, and what a connection there says to some bytes."""
+    daemon = t.start(options=[("listen", "127.0.0.1:0"), ("token-file", token_file(t)), *more.items()])
+    host, port = daemon.status()["listeners"]["tcp"][0].rsplit(":", 1)
+
+    def say(raw):
+        with socket.create_connection((host, int(port)), timeout=20) as s:
+            return talk(s, raw)
+
+    return daemon, say
+
+
+def say_hello(job, token=None, **more):
+    return objects({"event": "hello", "protocol": "firstfault/1", **hello(job), **({"token": token} if token else {}), **more})
+
+
+def test_tcp_without_token(t):
+    """Nothing is taken, nothing is told, not even whether a job exists."""
+    daemon, say = tcp(t)
+    daemon.api.start("root-job")
+    answers = set()
+    for job in ("root-job", "no-job", "raw-127.0.0.1"):
+        answers.add(say(say_hello(job)))
+        answers.add(say(say_hello(job, lines="plain")))
+        answers.add(say(say_hello(job, "root-0123456789abcdeX")))
+        answers.add(say(say_hello(job, "root-0123456789abcde")))
+    t.same(len(answers), 1, f"answers to hellos: {answers}")
+    t.check(b'"code":"auth"' in answers.pop(), "answer to a hello")
+    answers = {say(raw) for job in ("root-job", "no-job") for raw in (
+        objects({"job": job, "message": "x"}), objects({"job": job, "message": "x", "token": "none-0123456789abcdef"}), objects({"event": "job-end", "job": job, "exit_code": 0}),
+        objects({"event": "ping", "job": job, "t1": 1}, {"job": job, "message": "x"}),
+        f'<13>1 2026-01-01T00:00:00Z n app - - [x@1 job="{job}"] x\n'.encode(), f"{job}\n".encode())}
+    t.same(len(answers), 1, f"answers to lines: {answers}")
+    t.check(b'"code":"auth"' in answers.pop(), "answer to lines")
+    counters = daemon.status()["counters"]
+    t.same(counters["tokens_bad"], 3 * 2 + 2, "tokens_bad")
+    t.check(counters["not_admitted"] >= 12, f"not_admitted {counters['not_admitted']}")
+    t.same([(x["job"], x["state"]) for x in daemon.api.items("/v1/jobs")], [("root-job", "running")], "jobs")
+    t.check("0123456789abcde" not in daemon.log_path.read_text(), "a token is in the log")
+
+
+def test_tcp_tokens(t):
+    """Each token speaks for its owner's jobs, an administrator's for all."""
+    daemon, say = tcp(t)
+    xid = {"kind": "kernel", "node": "node-a", "stream": "kernel", "message": "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}
+    t.check(b"welcome" in say(say_hello("ada-job", TOKENS["ada"])), "ada's hello")
+    say(objects({"event": "job-start", "job": "ada-lines", "world_size": 1, "token": TOKENS["ada"]}, {"job": "ada-lines", "rank": 0, "message": "a line"}))
+    say(say_hello("ada-plain", TOKENS["ada"], lines="plain") + b"a plain line\n")
+    poll.until("ada's jobs", lambda: len(daemon.api.items("/v1/jobs")) == 3)
+    for job in ("ada-job", "ada-lines", "ada-plain"):
+        t.same(daemon.api.get(f"/v1/jobs/{job}").json()["owner"], ADA, f"owner of {job}")
+        t.check(b'"code":"auth"' in say(say_hello(job, TOKENS["eve"])), f"eve's hello for {job}")
+        before = daemon.status()["counters"]["not_admitted"]
+        say(objects({"job": job, "rank": 0, "message": "forged", "token": TOKENS["eve"]}, {"job": job, "rank": 0, "message": "forged", "token": TOKENS["ada"]}))
+        poll.until("eve's lines are counted", lambda: daemon.status()["counters"]["not_admitted"] == before + 2)
+    t.check(b"forged" not in daemon.api.get("/v1/jobs/ada-lines/logs").body, "eve's line")
+    t.check(b"a line" in daemon.api.get("/v1/jobs/ada-lines/logs").body, "ada's line")
+    t.check(b"a plain line" in daemon.api.get("/v1/jobs/ada-plain/logs").body, "ada's plain line")
+    for who, trusted in (("ada", False), ("root", True)):
+        say(objects({"job": "ada-lines", "token": TOKENS[who], **xid, "node": f"of-{who}"}))
+        poll.until(f"the kernel's line by {who}", lambda: f"of-{who}".encode() in daemon.api.get("/v1/jobs/ada-lines/export").body)
+        t.same(b'"trusted":true' in daemon.api.get("/v1/jobs/ada-lines/export").body, trusted, f"{who}'s word for a kernel is believed")
+    for path in (daemon.state / "store.db", daemon.state / "store.db-wal", daemon.log_path, *daemon.state.rglob("*.seg")):
+        raw = path.read_bytes() if path.exists() else b""
+        t.check(not any(x.encode() in raw for x in TOKENS.values()), f"a token is in {path.name}")
+
+
+def test_token_file(t):
+    """What others could read or write, or have made, is refused."""
+    path = token_file(t)
+
+    def refused(word, mode=0o600, text=None, uid=None):
+        path.unlink(missing_ok=True)
+        path.write_text(text if text is not None else f"{TOKENS['ada']} {ADA}\n")
+        path.chmod(mode)
+        if uid is not None:
+            os.chown(path, uid, -1)
+        daemon = Daemon(t.daemon, t.folder / "d", [("listen", "127.0.0.1:0"), ("token-file", path)])
+        t.daemons.append(daemon)
+        daemon.spawn()
+        poll.until(f"the refusal: {word}", lambda: daemon.process.poll() is not None)
+        t.same(daemon.process.returncode, 64, f"exit status of {word}")
+        t.check(word in daemon.log_tail(1), f"{word!r}: {daemon.log_tail(1)}")
+        t.check(TOKENS["ada"] not in daemon.log_tail(), "a token is in the log")
+
+    for mode in (0o640, 0o604, 0o620, 0o602, 0o666):
+        refused("0600", mode)
+    if can_be():
+        refused("belongs to another user", uid=ADA)
+    refused("holds no token", text="# none\n")
+    refused("at least 16", text=f"short {ADA}\n")
+    refused("no user", text=f"{TOKENS['ada']} nobody-of-this-name\n")
+    refused("not TOKEN OWNER", text=f"{TOKENS['ada']} {ADA} root\n")
+
+
+def test_open_tcp(t):
+    """With allow-open-tcp nobody may begin what is everybody's, and touch nothing that has an owner."""
+    daemon = t.start(options=[("listen", "127.0.0.1:0"), ("allow-open-tcp", "yes")])
+    host, port = daemon.status()["listeners"]["tcp"][0].rsplit(":", 1)
+    daemon.api.start("root-job")
+
+    def say(raw):
+        with socket.create_connection((host, int(port)), timeout=20) as s:
+            return talk(s, raw)
+
+    t.check(b'"code":"auth"' in say(say_hello("root-job")), "nobody's hello for root's job")
+    say(objects({"job": "open-job", "rank": 0, "message": "x"}))
+    say(objects({"job": "root-job", "rank": 0, "message": "forged"}))
+    poll.until("the open job", lambda: len(daemon.api.items("/v1/jobs")) == 2)
+    daemon.api.end("open-job", exit_code=0)
+    daemon.restart()
+    t.same(daemon.api.get("/v1/jobs/open-job").json()["owner"], None, "owner of what nobody began")
+    t.check(b"forged" not in daemon.api.get("/v1/jobs/root-job/logs").body, "nobody's line in root's job")
+
+
+def test_socket_files(t):
+    """Everybody can connect, and nobody but the daemon's user can put another socket in its place."""
+    daemon = shared(t)
+    for path in (daemon.ingest, daemon.api.path):
+        t.same(stat.S_IMODE(path.stat().st_mode), 0o666, f"mode of {path.name}")
+    t.same(stat.S_IMODE(daemon.state.stat().st_mode), 0o700, "mode of the state folder")
+
+    def replace(path):
+        try:
+            os.unlink(path)
+            return "gone"
+        except PermissionError:
+            return "refused"
+
+    t.same(as_user(EVE, replace, daemon.api.path), "refused", "eve removes the api socket")
+    open_folder = t.folder / "open"
+    open_folder.mkdir()
+    open_folder.chmod(0o777)
+    daemon.stop()
+    daemon.configure([("api-socket", open_folder / "api.sock")])
+    daemon.spawn()
+    poll.until("the end of a daemon whose socket's folder is everybody's", lambda: daemon.process.poll() is not None)
+    t.same(daemon.process.returncode, 74, "exit status")
+    t.check("can be written by others" in daemon.log_tail(), daemon.log_tail())
+
+
+if __name__ == "__main__":
+    trial.main(__doc__, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
+               test_reserved_jobs, test_owner_stays, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp, test_socket_files)
