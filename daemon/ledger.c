@@ -603,7 +603,9 @@ void ledger_on_store(void *ud)
 	while (store_take_gone(l->d->store, &gone, &bytes)) {
 		retain_on_gone(l->d->retain, gone, bytes);
 	}
-	server_acks(l->d->server);
+	if (l->d->server) { /* a start that failed has none */
+		server_acks(l->d->server);
+	}
 	say(l);
 	if (l->due && l->seq - l->committed < FLIGHT) {
 		send_batch(l);
