@@ -5,6 +5,7 @@
 #include "feed/runs.h"
 #include "files.h"
 #include "forward.h"
+#include "token.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct ship {
 	char *const *paths;
 	size_t npaths;
 	const char *job_id;
+	const char *token; /* NULL */
 	struct forward *forward;
 	size_t added;
 };
@@ -49,7 +51,6 @@ static void add_item(struct ship *s, const struct files_item *it)
 {
 	const struct ff_origin *o = &it->origin;
 	struct ff_native_hello h = FF_NATIVE_HELLO_INIT;
-	const char *token = getenv("FIRSTFAULT_TOKEN");
 	if (!it->path || !it->name[0] || forward_knows(s->forward, it->path)) {
 		return;
 	}
@@ -62,7 +63,7 @@ static void add_item(struct ship *s, const struct files_item *it)
 	h.run = s->run ? s->run : it->run;
 	h.node = s->node ? s->node : o->node;
 	h.kind = s->kind ? s->kind : o->kind_declared ? ff_stream_kind_name(o->kind) : NULL;
-	h.token = token && *token ? token : NULL;
+	h.token = s->token;
 	h.streams[0] = it->name;
 	h.fds[0] = ff_fd_name(o->fd);
 	h.rank = choose(s->rank, o->rank);
@@ -219,7 +220,8 @@ static int run(const struct client_command *self, int argc, char **argv)
 	} else if (rest >= 0) {
 		s.paths = argv + rest;
 		s.npaths = (size_t)(argc - rest);
-		status = ship(self, &s);
+		s.token = token_get(&status);
+		status = status ? status : ship(self, &s);
 	}
 	ff_option_finish(options, n);
 	return status;

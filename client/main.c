@@ -1,7 +1,9 @@
 #include "client.h"
 
+#include "base/mem.h"
 #include "shell/file.h"
 #include "shell/log.h"
+#include "token.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -154,6 +156,11 @@ static void add_lines(struct ff_buf *out, const char *front, const char *text)
 	}
 }
 
+static char *token_path;
+static const struct ff_option token_file = {"token-file", 0, FF_OPTION_TEXT, &token_path, "FILE",
+	"the token for a daemon over TCP is in this file, mode 0600 (else FIRSTFAULT_TOKEN)", 1,
+	4096};
+
 static void add_help(const struct client_command *c, const struct ff_option *o, size_t n,
 		     struct ff_buf *out)
 {
@@ -168,6 +175,7 @@ static void add_help(const struct client_command *c, const struct ff_option *o, 
 	add_lines(out, "  ", c->description);
 	ff_buf_addz(out, "\nOPTIONS\n");
 	ff_option_help(o, n, out);
+	ff_option_help(&token_file, 1, out);
 	ff_option_help(common, 2, out);
 	if (c->examples) {
 		ff_buf_addz(out, "\nEXAMPLES\n");
@@ -211,7 +219,12 @@ int client_options(const struct client_command *c, const struct ff_option *o, si
 		*ret_status = print_version();
 		return -1;
 	}
-	int rest = ff_option_args(o, n, argc, argv, &err);
+	struct ff_option *all = ff_xcalloc(n + 1, sizeof *all);
+	memcpy(all, o, n * sizeof *all);
+	all[n] = token_file;
+	int rest = ff_option_args(all, n + 1, argc, argv, &err);
+	free(all);
+	token_use_file(token_path);
 	if (rest < 0) {
 		*ret_status = client_usage(c, "%s", err.text);
 		return -1;
@@ -237,6 +250,8 @@ static int print_overview(void)
 		"\nENVIRONMENT\n"
 		"  FIRSTFAULT_ADDR  where firstfaultd takes logs: unix:PATH or HOST:PORT\n"
 		"  FIRSTFAULT_API   where it answers questions, likewise\n"
+		"  FIRSTFAULT_TOKEN, FIRSTFAULT_TOKEN_FILE  the token for a daemon over TCP, or a\n"
+		"                   file of mode 0600 that holds it\n"
 		"  NO_COLOR         no colour, even on a terminal\n\n");
 	ff_buf_addz(&b, exit_help);
 	int r = client_print(&b);

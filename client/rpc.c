@@ -2,6 +2,7 @@
 
 #include "client.h"
 #include "shell/addr.h"
+#include "token.h"
 
 #include <curl/curl.h>
 
@@ -81,10 +82,9 @@ static struct curl_slist *add_header(struct curl_slist *h, const char *name, con
 	return h;
 }
 
-static struct curl_slist *make_headers(const struct rpc_question *q)
+static struct curl_slist *make_headers(const struct rpc_question *q, const char *token)
 {
 	struct curl_slist *h = NULL;
-	const char *token = getenv("FIRSTFAULT_TOKEN");
 	h = add_header(h, "Accept",
 		q->fn          ? "text/event-stream"
 			: q->text ? "text/plain"
@@ -96,7 +96,7 @@ static struct curl_slist *make_headers(const struct rpc_question *q)
 	if (q->last_id) {
 		h = add_header(h, "Last-Event-ID", q->last_id);
 	}
-	if (token && *token) {
+	if (token) {
 		struct ff_buf b = {0};
 		ff_buf_addf(&b, "Bearer %s", token);
 		h = add_header(h, "Authorization", b.p);
@@ -154,7 +154,12 @@ static int perform(struct call *c, const struct ff_addr *a)
 {
 	char why[CURL_ERROR_SIZE] = "";
 	const struct rpc_question *q = c->q;
-	struct curl_slist *headers = make_headers(q);
+	int status = CLIENT_OK;
+	const char *token = a->path ? NULL : token_get(&status);
+	if (status) {
+		return status;
+	}
+	struct curl_slist *headers = make_headers(q, token);
 	set_target(c->curl, a, q->path);
 	(void)curl_easy_setopt(c->curl, CURLOPT_ERRORBUFFER, why);
 	(void)curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);

@@ -1,8 +1,8 @@
 /* rpc: questions to firstfaultd over its HTTP API (shared/README.md 6.7), by libcurl on a unix
  * socket or TCP.
  *
- * One question at a time; the answer is read whole, at most RPC_BODY_MAX. With FIRSTFAULT_TOKEN set
- * it is sent as bearer token (TCP needs one).
+ * One question at a time; the answer is read whole, at most RPC_BODY_MAX. Over TCP the user's token
+ * (token.h) is sent along.
  */
 #pragma once
 

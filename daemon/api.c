@@ -1,25 +1,24 @@
 #include "api.h"
 
+#include "api_guard.h"
+#include "api_listen.h"
 #include "base/mem.h"
 #include "conn.h"
 #include "shell/log.h"
-#include "socket.h"
 #include "tail.h"
 
 #include <microhttpd.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define CONNECTIONS 200u
 #define IDLE_SECONDS 30u
 #define DISCARD_MAX 33554432       /* bytes of a body that is too large; then the connection goes */
 #define BODIES_MAX (64u * 1024u * 1024u) /* bytes of all bodies; one beyond 1 MiB is told to wait */
 #define DRAIN_MS 20                /* between two looks at what a POST waits for */
 #define PULL_BYTES 16384           /* of an answer without end at a time */
 #define QUIET_US ((ff_usec)500000) /* nothing came for so long: the last lines have come */
+#define REFUSAL_US FF_SECOND       /* after it a wrong token is answered */
 #define COMMIT_US (30 * FF_SECOND) /* an answer waits for its commit no longer */
 
 struct api {
@@ -33,8 +32,10 @@ struct api {
 	uint64_t turned_ns, idle_ns; /* when it was there last, and how long it had waited */
 	uint64_t longest_ns;         /* its longest turn, without waiting */
 	bool open, closing;
-	char *path;
+	struct api_listen *listen;
+	bool accepts_tcp; /* while MHD is given a connection: its kind */
 	struct request *requests;
+	struct link *links; /* connections */
 	size_t body_bytes; /* of all of them */
 	struct watchers *watchers;
 };
@@ -156,14 +157,36 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 }
 
 /* What belongs to a connection and not to one of its requests. */
+struct link {
+	struct link *prev, *next; /* the API's list */
+	bool tcp;
+	struct api_otlp *otlp;
+};
+
+/* Also called inside MHD_add_connection. */
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
 	enum MHD_ConnectionNotificationCode code)
 {
 	struct api *api = cls;
+	struct link *link = *context;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		*context = api_otlp_create(api->d);
-	} else {
-		api_otlp_destroy(*context);
+		link = ff_xcalloc(1, sizeof *link);
+		link->tcp = api->accepts_tcp;
+		link->otlp = api_otlp_create(api->d);
+		link->next = api->links;
+		if (link->next) {
+			link->next->prev = link;
+		}
+		api->links = link;
+		*context = link;
+	} else if (link) {
+		api_listen_done(api->listen, link->tcp);
+		api_otlp_destroy(link->otlp);
+		*(link->prev ? &link->prev->next : &api->links) = link->next;
+		if (link->next) {
+			link->next->prev = link->prev;
+		}
+		free(link);
 		*context = NULL;
 	}
 }
@@ -191,19 +214,19 @@ static void read_head(struct request *r, const char *method)
 		ff_xstrdup(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match"));
 	r->last_event_id =
 		ff_xstrdup(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Last-Event-ID"));
+	api_guard_look(r);
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-	r->who = access_local(r->d->access, info ? info->connect_fd : -1);
-	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	r->feeder = info ? info->socket_context : NULL;
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const struct link *link = info ? info->socket_context : NULL;
+	r->feeder = link ? link->otlp : NULL;
 }
 
 /* Adds to the body; false to cut the connection. */
 static bool take_body(struct request *r, const char *p, size_t n)
 {
-	size_t max = r->route ? r->route->body : 0;
+	size_t max = r->route && !r->refused ? r->route->body : 0;
 	r->too_large = r->too_large || r->body.len + n > max;
-	/* bodies of usual size always have room: there are at most CONNECTIONS of them */
+	/* bodies of usual size always have room: there are at most as many as places */
 	r->crowded = r->crowded || (r->body.len + n > FF_HTTP_BODY &&
 		r->api->body_bytes + n > BODIES_MAX);
 	if (!r->too_large && !r->crowded) {
@@ -270,6 +293,9 @@ static enum MHD_Result send_answer(struct request *r)
 	if (r->version) {
 		(void)MHD_add_response_header(response, "ETag", etag);
 	}
+	if (r->status == 401) {
+		(void)MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+	}
 	if (r->status == 405) {
 		(void)MHD_add_response_header(response, "Allow", r->allow);
 	}
@@ -277,6 +303,21 @@ static enum MHD_Result send_answer(struct request *r)
 		MHD_queue_response(r->connection, unchanged ? 304 : r->status, response);
 	MHD_destroy_response(response);
 	return result;
+}
+
+static void on_drain(uv_timer_t *timer);
+
+static void refuse(struct request *r)
+{
+	r->d->counts[DAEMON_COUNT_requests]++;
+	if (!r->slow) {
+		api_guard_answer(r);
+		return;
+	}
+	r->pending = true;
+	r->stage = REQUEST_REFUSAL;
+	r->deadline_us = (ff_usec)uv_now(&r->d->loop) * 1000 + REFUSAL_US;
+	uv_timer_start(&r->api->drain, on_drain, DRAIN_MS, DRAIN_MS);
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
@@ -296,7 +337,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		*size = 0;
 		return go_on ? MHD_YES : MHD_NO;
 	}
-	if (!r->answered && !r->pending) {
+	if (!r->answered && !r->pending && r->refused) {
+		refuse(r);
+	} else if (!r->answered && !r->pending) {
 		api_routes_dispatch(r);
 	}
 	if (r->answered) {
@@ -402,7 +445,12 @@ static void wait_for_commit(struct request *r, ff_usec now)
 
 static void look_after(struct request *r, ff_usec now)
 {
-	if (r->stage == REQUEST_DRAIN) {
+	if (r->stage == REQUEST_REFUSAL) {
+		if (now >= r->deadline_us) {
+			api_guard_answer(r);
+			api_finish(r);
+		}
+	} else if (r->stage == REQUEST_DRAIN) {
 		if (now >= r->deadline_us || is_drained(r, now)) {
 			wait_for_commit(r, now);
 		}
@@ -420,7 +468,7 @@ static void on_drain(uv_timer_t *timer)
 	ff_usec now = (ff_usec)uv_now(&api->d->loop) * 1000;
 	bool any = false;
 	for (struct request *r = api->requests; r; r = r->next) {
-		if (r->pending && r->stored) {
+		if (r->pending && (r->stored || r->stage == REQUEST_REFUSAL)) {
 			look_after(r, now);
 			any = any || r->pending;
 		}
@@ -450,22 +498,29 @@ void api_wait(struct request *r, struct ff_run *waited, bool end, ff_usec wait_u
 
 /* ---- life */
 
-static int start_mhd(struct api *api, int fd, struct ff_err *err)
+static bool on_accepted(void *ud, int fd, const struct sockaddr *addr, socklen_t len, bool tcp)
 {
-	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+	struct api *api = ud;
+	api->accepts_tcp = tcp;
+	bool taken = MHD_add_connection(api->mhd, fd, addr, len) == MHD_YES;
+	if (taken) {
+		run(api);
+	}
+	return taken;
+}
+
+static int start_mhd(struct api *api, struct ff_err *err)
+{
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
 	api->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, api,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, api, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
-		CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
+		MHD_OPTION_URI_LOG_CALLBACK, on_uri, api, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+		api, MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
+		API_LISTEN_LOCAL + API_LISTEN_TCP, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
+		MHD_OPTION_END);
 	const union MHD_DaemonInfo *info =
 		api->mhd ? MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
-		if (!api->mhd) {
-			close(fd);
-		}
-		return ff_err_set(
-			err, FF_ELIMIT, "cannot start the HTTP server at \"%s\"", api->path);
+		return ff_err_set(err, FF_ELIMIT, "cannot start the HTTP server");
 	}
 	return uv_poll_init(&api->d->loop, &api->poll, info->epoll_fd);
 }
@@ -475,16 +530,7 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	struct api *api = ff_xcalloc(1, sizeof *api);
 	*ret = api; /* also on failure: whoever closes and destroys it knows what is open */
 	api->d = d;
-	int fd = socket_bind(d->config->api_socket, err);
-	if (fd < 0) {
-		return fd;
-	}
-	api->path = ff_xstrdup(d->config->api_socket);
-	if (listen(fd, 128) < 0) {
-		close(fd);
-		return ff_err_set(err, -1, "cannot listen at \"%s\"", api->path);
-	}
-	int r = start_mhd(api, fd, err);
+	int r = start_mhd(api, err);
 	if (r < 0) {
 		return r;
 	}
@@ -501,12 +547,19 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	api->watchers = api_watch_create(d);
 	api->open = true;
 	uv_poll_start(&api->poll, UV_READABLE, on_poll);
-	run(api);
-	return 0;
+	return api_listen_open(d, on_accepted, api, &api->listen, err);
+}
+
+void api_describe_listeners(const struct api *api, struct ff_jw *w)
+{
+	api_listen_describe(api ? api->listen : NULL, w);
 }
 
 void api_drop_run(struct api *api, const struct ff_run *dropped)
 {
+	for (const struct link *link = api->links; link; link = link->next) {
+		api_otlp_drop_run(link->otlp, dropped);
+	}
 	for (struct request *r = api->requests; r; r = r->next) {
 		if (!r->pending || r->run != dropped) {
 			continue;
@@ -557,16 +610,14 @@ void api_close(struct api *api)
 		api->mhd = NULL;
 	}
 	api_watch_close(api->watchers);
-	if (api->path) {
-		(void)unlink(api->path);
-	}
+	api_listen_close(api->listen);
 }
 
 void api_destroy(struct api *api)
 {
 	if (api) {
 		api_watch_destroy(api->watchers);
-		free(api->path);
+		api_listen_destroy(api->listen);
 		free(api);
 	}
 }

@@ -18,9 +18,11 @@ void api_describe(const struct api *api, struct ff_jw *w);
 void api_finish(struct request *r);
 /* A POST told something: its answer comes after the drain (end) and the commit. */
 void api_wait(struct request *r, struct ff_run *run, bool end, ff_usec wait_us);
-/* Answers what is pending and closes all; api_destroy after the loop has run out. */
+/* Adds the addresses of `api-listen`, as they are bound: an array. */
+void api_describe_listeners(const struct api *api, struct ff_jw *w);
 /* A run goes: who waits for it is told. */
 void api_drop_run(struct api *api, const struct ff_run *run);
+/* Answers what is pending and closes all; api_destroy after the loop has run out. */
 void api_close(struct api *api);
 void api_destroy(struct api *api);
 
@@ -74,6 +76,8 @@ void api_keep_orphan(struct request *r);
  * text, and its streams end with the connection. */
 struct api_otlp *api_otlp_create(struct daemon *d);
 void api_otlp_destroy(struct api_otlp *o);
+/* The run goes: nothing that it holds may speak of it. */
+void api_otlp_drop_run(struct api_otlp *o, const struct ff_run *run);
 void api_otlp_post(struct request *r);
 void api_watch_get(struct request *r);
 /* The watcher goes; slow: because it did not read. */

@@ -38,6 +38,13 @@ void api_otlp_destroy(struct api_otlp *o)
 	free(o);
 }
 
+void api_otlp_drop_run(struct api_otlp *o, const struct ff_run *run)
+{
+	if (o->intake) {
+		ff_intake_forget_run(o->intake, run);
+	}
+}
+
 /* ---- what the intake says */
 
 static void on_opened(void *ud, struct ff_run *run, struct ff_stream *s)

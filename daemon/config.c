@@ -215,7 +215,8 @@ static int check_socket(const char *path, const char *key, struct ff_err *err)
 }
 
 /* Port 0 lets the kernel choose; `status` says what it chose. */
-int config_split_listen(const char *text, char **ret_host, char **ret_port, struct ff_err *err)
+int config_split_listen(
+	const char *key, const char *text, char **ret_host, char **ret_port, struct ff_err *err)
 {
 	const char *colon = strrchr(text, ':');
 	struct ff_str host = ff_str_n(text, colon ? (size_t)(colon - text) : 0);
@@ -224,29 +225,30 @@ int config_split_listen(const char *text, char **ret_host, char **ret_port, stru
 		host = ff_str_n(host.p + 1, host.n - 2);
 	}
 	if (!host.n || !ff_str_int(ff_str_z(colon + 1), &port) || port < 0 || port > 65535) {
-		return ff_err_set(err, FF_EUSAGE, "listen: \"%s\" is not HOST:PORT", text);
+		return ff_err_set(err, FF_EUSAGE, "%s: \"%s\" is not HOST:PORT", key, text);
 	}
 	*ret_host = ff_xmemdup(host.p, host.n);
 	*ret_port = ff_xstrdup(colon + 1);
 	return 0;
 }
 
-static int check_listen(const struct config *c, struct ff_err *err)
+static int check_listen(const struct config *c, const char *key, const struct ff_option_list *list,
+	struct ff_err *err)
 {
-	for (size_t i = 0; i < c->listen.n; i++) {
+	for (size_t i = 0; i < list->n; i++) {
 		char *host = NULL, *port = NULL;
-		int r = config_split_listen(c->listen.v[i], &host, &port, err);
+		int r = config_split_listen(key, list->v[i], &host, &port, err);
 		free(host);
 		free(port);
 		if (r < 0) {
 			return r;
 		}
 	}
-	if (c->listen.n && !c->token_file && !c->allow_open_tcp) {
+	if (list->n && !c->token_file && !c->allow_open_tcp) {
 		return ff_err_set(err, FF_EUSAGE,
-			"listen: \"%s\" would let everybody speak; give token-file, or "
+			"%s: \"%s\" would let everybody speak; give token-file, or "
 			"allow-open-tcp = yes",
-			c->listen.v[0]);
+			key, list->v[0]);
 	}
 	return 0;
 }
@@ -292,7 +294,10 @@ int config_check(const struct config *c, struct ff_err *err)
 			c->api_socket);
 	}
 	if (r == 0) {
-		r = check_listen(c, err);
+		r = check_listen(c, "listen", &c->listen, err);
+	}
+	if (r == 0) {
+		r = check_listen(c, "api-listen", &c->api_listen, err);
 	}
 	if (r == 0) {
 		r = check_tail(c, err);

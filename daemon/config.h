@@ -38,7 +38,9 @@ int config_check(const struct config *c, struct ff_err *err);
  * the names of those that differed are added to ret, as "a, b". The result has to be checked. */
 void config_keep(struct config *fresh, const struct config *now, struct ff_buf *ret);
 void config_help(struct ff_buf *out);
-/* HOST and PORT of a value of `listen`; both malloc'd. FF_EUSAGE with err. */
-int config_split_listen(const char *text, char **ret_host, char **ret_port, struct ff_err *err);
+/* HOST and PORT of a value of `listen` or another key of this form; both malloc'd. FF_EUSAGE with
+ * err. */
+int config_split_listen(const char *key, const char *text, char **ret_host, char **ret_port,
+	struct ff_err *err);
 /* Adds what a configuration file would have to say. */
 void config_print(const struct config *c, struct ff_buf *out);

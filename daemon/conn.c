@@ -18,6 +18,7 @@
 
 #define ACK_US ((ff_usec)100000)   /* least time between two acks */
 #define FIRST_LINE_US FF_SECOND    /* then the dialect is raw */
+#define REFUSAL_US FF_SECOND       /* after it a wrong token is answered */
 #define LINGER_US FF_SECOND        /* for the peer to read our last words */
 #define OUTPUT_MAX (1024u * 1024u) /* bytes that the peer has not read */
 #define OUTPUT_BUSY (64u * 1024u)  /* then an ack can wait: the next one says more */
@@ -35,6 +36,7 @@
 enum conn_state {
 	CONN_OPEN,
 	CONN_DRAINING, /* the peer has ended: the last ack goes when all is committed */
+	CONN_REFUSED,  /* it showed a wrong token, and is told so a little later */
 	CONN_LEAVING,  /* our last words are on their way; what still comes is thrown away */
 	CONN_CLOSED,   /* the close callback will free it */
 };
@@ -55,6 +57,7 @@ struct conn {
 	enum conn_state state;
 	bool is_tcp, reading;
 	bool stranger;   /* it wanted to speak without a token */
+	bool slow;       /* with a wrong one */
 	bool ended;      /* its intake was told the end */
 	bool peer_ended; /* nothing more comes from the peer */
 	bool shut;       /* all that was written is out */
@@ -64,6 +67,7 @@ struct conn {
 	struct ff_intake *intake;
 	char peer[80];
 	struct access_peer who;
+	struct ff_buf late; /* what it is told when it was refused */
 	ff_usec accepted_us;                     /* the loop's time */
 	ff_usec begun_us;                        /* likewise, of its first byte */
 	ff_usec deaf_us;                         /* since when it reads nothing of much; 0 */
@@ -158,6 +162,7 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct conn *c = handle->data;
 	ff_intake_destroy(c->intake);
+	ff_buf_finish(&c->late);
 	free(c);
 }
 
@@ -387,13 +392,22 @@ void server_acks(struct server *s)
 
 /* ---- what the intake says */
 
+static void say(struct conn *c, struct ff_str bytes)
+{
+	if (c->slow) {
+		ff_buf_adds(&c->late, bytes);
+	} else {
+		write_bytes(c, bytes);
+	}
+}
+
 static void on_reply(void *ud, struct ff_str bytes)
 {
 	struct conn *c = ud;
 	if (c->in_doomed) {
 		return; /* it reads nothing: no more is kept for it */
 	}
-	write_bytes(c, bytes);
+	say(c, bytes);
 	if (c->state != CONN_CLOSED && uv_stream_get_write_queue_size(&c->h.stream) > OUTPUT_MAX) {
 		c->server->d->counts[DAEMON_COUNT_connections_slow]++;
 		doom(c);
@@ -453,6 +467,7 @@ static void show_token(struct conn *c, struct ff_str token)
 	}
 	if (!access_show(d->access, token, &c->who)) {
 		d->counts[DAEMON_COUNT_tokens_bad]++;
+		c->slow = !c->who.admitted;
 		return;
 	}
 	ff_intake_own(c->intake, c->who.uid);
@@ -546,9 +561,18 @@ static void turn_away(struct conn *c)
 		return;
 	}
 	ff_native_error_render(&out, FF_NATIVE_AUTH, "this port takes nothing without a token");
-	write_bytes(c, ff_buf_str(&out));
+	say(c, ff_buf_str(&out));
 	ff_buf_finish(&out);
 	c->error = ff_native_error_name(FF_NATIVE_AUTH);
+}
+
+/* Who guesses tokens waits for each answer. */
+static void refuse_late(struct conn *c)
+{
+	c->state = CONN_REFUSED;
+	c->deadline_us = loop_now(c) + REFUSAL_US;
+	conn_hold(c, true);
+	server_need_timer(c->server);
 }
 
 static void after_feed(struct conn *c)
@@ -567,7 +591,11 @@ static void after_feed(struct conn *c)
 		ff_log_warn("conn", "peer=%s dialect=%s was closed: %s", c->peer,
 			ff_dialect_name(ff_intake_dialect(c->intake)), c->error);
 		release(c);
-		leave(c);
+		if (c->slow) {
+			refuse_late(c);
+		} else {
+			leave(c);
+		}
 	}
 }
 
@@ -677,13 +705,17 @@ bool conn_tick(struct conn *c, ff_usec now)
 	if (c->state == CONN_LEAVING && now >= c->deadline_us) {
 		doom(c);
 	}
+	if (c->state == CONN_REFUSED && now >= c->deadline_us) {
+		write_bytes(c, ff_buf_str(&c->late));
+		leave(c);
+	}
 	if (undecided && !c->server->held && now - c->begun_us >= FIRST_LINE_US) {
 		ff_intake_settle(c->intake, clock_wall());
 		after_feed(c);
 		undecided =
 			c->state == CONN_OPEN && ff_intake_dialect(c->intake) == FF_DIALECT_NONE;
 	}
-	return undecided || c->state == CONN_LEAVING;
+	return undecided || c->state == CONN_LEAVING || c->state == CONN_REFUSED;
 }
 
 void conn_drop_run(struct server *server, const struct ff_run *run)

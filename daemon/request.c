@@ -202,12 +202,14 @@ static const char *title_of(unsigned status)
 		const char *title;
 	} titles[] = {
 		{400, "Bad Request"},
+		{401, "Unauthorized"},
 		{403, "Forbidden"},
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{409, "Conflict"},
 		{413, "Content Too Large"},
 		{415, "Unsupported Media Type"},
+		{421, "Misdirected Request"},
 		{422, "Unprocessable Content"},
 		{500, "Internal Server Error"},
 		{503, "Service Unavailable"},
@@ -244,7 +246,7 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 
 bool request_admit(struct request *r, enum request_who who)
 {
-	bool good = who != REQUEST_ADMIN || r->who.admin;
+	bool good = who != REQUEST_ADMIN || r->who.admin; /* who nobody knows: api_guard.h */
 	if (!good) {
 		request_problem(r, 403,
 			"only administrators may do this: root, the daemon's own user, the group "

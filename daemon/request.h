@@ -39,6 +39,7 @@ struct request_route {
 enum request_stage {
 	REQUEST_DRAIN,  /* for the last lines of a job that has ended */
 	REQUEST_COMMIT, /* for what was told to be stored */
+	REQUEST_REFUSAL, /* for the answer to a wrong token */
 };
 
 struct request {
@@ -64,6 +65,8 @@ struct request {
 	bool crowded;           /* there was no room for its body beside others */
 	char *last_event_id;    /* NULL */
 	struct access_peer who;
+	unsigned refused;    /* the status that it gets, whatever it asks; 0 */
+	bool slow;           /* it gets that a second later */
 	/* the answer */
 	bool answered, pending, suspended;
 	unsigned status;

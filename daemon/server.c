@@ -93,38 +93,9 @@ static int open_unix(struct server *s, struct ff_err *err)
 static int open_address(
 	struct server *s, const char *text, const struct addrinfo *a, struct ff_err *err)
 {
-	int on = 1, r = 0;
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		r = -errno;
-	} else {
-		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-		if (a->ai_family == AF_INET6) {
-			(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-		}
-		if (bind(fd, a->ai_addr, a->ai_addrlen) < 0) {
-			r = -errno;
-			close(fd);
-		} else {
-			r = open_listener(s, fd, true);
-		}
-	}
+	int fd = socket_bind_tcp(a);
+	int r = fd < 0 ? fd : open_listener(s, fd, true);
 	return r < 0 ? ff_err_set(err, r, "cannot listen at \"%s\": %s", text, uv_strerror(r)) : 0;
-}
-
-static int resolve(const char *text, struct addrinfo **ret, struct ff_err *err)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-	char *host = NULL, *port = NULL;
-	int r = config_split_listen(text, &host, &port, err);
-	if (r < 0) {
-		return r;
-	}
-	int e = getaddrinfo(host, port, &hints, ret);
-	free(host);
-	free(port);
-	return e ? ff_err_set(err, FF_EUSAGE, "cannot listen at \"%s\": %s", text, gai_strerror(e))
-		 : 0;
 }
 
 /* All addresses are known before the first handle is made: handles don't move in memory. */
@@ -135,7 +106,7 @@ static int open_all(struct server *s, struct ff_err *err)
 	int r = 0;
 	s->nlisteners = 1;
 	for (size_t i = 0; i < list->n && r == 0; i++) {
-		r = resolve(list->v[i], &found[i], err);
+		r = socket_resolve("listen", list->v[i], &found[i], err);
 		for (const struct addrinfo *a = found[i]; a; a = a->ai_next) {
 			s->nlisteners++;
 		}
@@ -242,22 +213,10 @@ void server_describe(const struct server *s, struct ff_jw *w)
 {
 	ff_jw_open(w, '[');
 	for (size_t i = 0; s && i < s->opened; i++) {
-		struct sockaddr_storage addr;
-		socklen_t n = sizeof addr;
-		char host[64] = "";
 		struct ff_buf text = {0};
 		const struct listener *l = &s->listeners[i];
-		if (!l->tcp || getsockname(l->fd, (struct sockaddr *)&addr, &n) < 0) {
+		if (!l->tcp || !socket_name(l->fd, &text)) {
 			continue;
-		}
-		if (addr.ss_family == AF_INET6) {
-			const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)&addr;
-			(void)uv_ip6_name(a, host, sizeof host);
-			ff_buf_addf(&text, "[%s]:%u", host, ntohs(a->sin6_port));
-		} else {
-			const struct sockaddr_in *a = (const struct sockaddr_in *)&addr;
-			(void)uv_ip4_name(a, host, sizeof host);
-			ff_buf_addf(&text, "%s:%u", host, ntohs(a->sin_port));
 		}
 		ff_jw_str(w, ff_buf_str(&text));
 		ff_buf_finish(&text);

@@ -1,10 +1,12 @@
 #include "socket.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
+#include "config.h"
 #include "shell/file.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -120,4 +122,58 @@ int socket_bind(const char *path, struct ff_err *err)
 		return r;
 	}
 	return fd;
+}
+
+int socket_resolve(const char *key, const char *text, struct addrinfo **ret, struct ff_err *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	char *host = NULL, *port = NULL;
+	int r = config_split_listen(key, text, &host, &port, err);
+	if (r < 0) {
+		return r;
+	}
+	int e = getaddrinfo(host, port, &hints, ret);
+	free(host);
+	free(port);
+	return e ? ff_err_set(err, FF_EUSAGE, "cannot listen at \"%s\": %s", text, gai_strerror(e))
+		 : 0;
+}
+
+int socket_bind_tcp(const struct addrinfo *a)
+{
+	int on = 1;
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		return -errno;
+	}
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (a->ai_family == AF_INET6) {
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+	}
+	if (bind(fd, a->ai_addr, a->ai_addrlen) < 0) {
+		int r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+bool socket_name(int fd, struct ff_buf *out)
+{
+	struct sockaddr_storage addr;
+	socklen_t n = sizeof addr;
+	char host[INET6_ADDRSTRLEN] = "";
+	if (getsockname(fd, (struct sockaddr *)&addr, &n) < 0) {
+		return false;
+	}
+	if (addr.ss_family == AF_INET6) {
+		const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)&addr;
+		(void)inet_ntop(AF_INET6, &a->sin6_addr, host, sizeof host);
+		ff_buf_addf(out, "[%s]:%u", host, ntohs(a->sin6_port));
+	} else if (addr.ss_family == AF_INET) {
+		const struct sockaddr_in *a = (const struct sockaddr_in *)&addr;
+		(void)inet_ntop(AF_INET, &a->sin_addr, host, sizeof host);
+		ff_buf_addf(out, "%s:%u", host, ntohs(a->sin_port));
+	}
+	return *host;
 }

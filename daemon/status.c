@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "api.h"
 #include "clock.h"
 #include "conn.h"
 #include "core/report_screen.h"
@@ -189,10 +190,12 @@ static void put_listeners(const struct daemon *d, struct ff_jw *w)
 	ff_jw_open(w, '{');
 	ff_jw_key(w, "tcp");
 	server_describe(d->server, w);
+	ff_jw_key(w, "http");
+	api_describe_listeners(d->api, w);
 	ff_jw_kstrz(w, "tcp_access",
-		!d->config->listen.n            ? NULL
-			: d->config->token_file ? "token"
-						: "open to everybody (allow-open-tcp)");
+		!d->config->listen.n && !d->config->api_listen.n ? NULL
+			: d->config->allow_open_tcp ? "open to everybody (allow-open-tcp)"
+						    : "token");
 	ff_jw_close(w, '}');
 }
 

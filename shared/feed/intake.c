@@ -756,6 +756,7 @@ void ff_intake_forget_run(struct ff_intake *in, const struct ff_run *run)
 	}
 	in->last_run = in->last_run == run ? NULL : in->last_run;
 	in->named_run = in->named_run == run ? NULL : in->named_run;
+	in->mine = in->mine == run ? NULL : in->mine;
 	if (in->run == run) {
 		in->run = NULL;
 		ff_intake_native_fail(in, FF_NATIVE_JOB_NAME,

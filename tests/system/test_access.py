@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Who may do what (shared/README.md 6.8): the sockets of a machine that others use too, tried as somebody else."""
+import concurrent.futures
 import grp
+import http.client
 import json
 import os
 import pathlib
 import socket
 import stat
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support import poll, trial  # noqa: E402
@@ -283,12 +286,15 @@ def test_tcp_without_token(t):
     daemon, say = tcp(t)
     daemon.api.start("root-job")
     answers = set()
-    for job in ("root-job", "no-job", "raw-127.0.0.1"):
+    for job in ("root-job", "no-job"):
         answers.add(say(say_hello(job)))
         answers.add(say(say_hello(job, lines="plain")))
         answers.add(say(say_hello(job, "root-0123456789abcdeX")))
         answers.add(say(say_hello(job, "root-0123456789abcde")))
     t.same(len(answers), 1, f"answers to hellos: {answers}")
+    begun = time.monotonic()
+    say(say_hello("no-job", "wrong-0123456789abcdef"))
+    t.check(time.monotonic() - begun > 0.9, "a wrong token is answered at once")
     t.check(b'"code":"auth"' in answers.pop(), "answer to a hello")
     answers = {say(raw) for job in ("root-job", "no-job") for raw in (
         objects({"job": job, "message": "x"}), objects({"job": job, "message": "x", "token": "none-0123456789abcdef"}), objects({"event": "job-end", "job": job, "exit_code": 0}),
@@ -297,8 +303,8 @@ def test_tcp_without_token(t):
     t.same(len(answers), 1, f"answers to lines: {answers}")
     t.check(b'"code":"auth"' in answers.pop(), "answer to lines")
     counters = daemon.status()["counters"]
-    t.same(counters["tokens_bad"], 3 * 2 + 2, "tokens_bad")
-    t.check(counters["not_admitted"] >= 12, f"not_admitted {counters['not_admitted']}")
+    t.same(counters["tokens_bad"], 2 * 2 + 1 + 2, "tokens_bad")
+    t.check(counters["not_admitted"] >= 8, f"not_admitted {counters['not_admitted']}")
     t.same([(x["job"], x["state"]) for x in daemon.api.items("/v1/jobs")], [("root-job", "running")], "jobs")
     t.check("0123456789abcde" not in daemon.log_path.read_text(), "a token is in the log")
 
@@ -377,6 +383,135 @@ def test_open_tcp(t):
     t.check(b"forged" not in daemon.api.get("/v1/jobs/root-job/logs").body, "nobody's line in root's job")
 
 
+class Web:
+    """HTTP over TCP. `token`: of whom, or the token itself."""
+
+    def __init__(self, t):
+        options = [("listen", "127.0.0.1:0"), ("api-listen", "127.0.0.1:0"), ("api-listen", "[::1]:0"), ("host", "head.example"), ("token-file", token_file(t))]
+        self.daemon = t.start(options=options)
+        self.port = int(self.daemon.status()["listeners"]["http"][0].rsplit(":", 1)[1])
+
+    def ask(self, url, token=None, method="GET", body=None, host=None, **headers):
+        if token:
+            headers["Authorization"] = f"Bearer {TOKENS.get(token, token)}"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.putrequest(method, url, skip_host=host is not None)
+            if host:
+                connection.putheader("Host", host)
+            body = json.dumps(body).encode() if body is not None and not isinstance(body, bytes) else body
+            if body is not None:
+                connection.putheader("Content-Length", str(len(body)))
+                headers.setdefault("Content_Type", "application/json")
+            for key, value in headers.items():
+                connection.putheader(key.replace("_", "-"), value)
+            connection.endheaders(body)
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        finally:
+            connection.close()
+
+
+def test_http_without_token(t):
+    """Whether there is such a job, or such a route, nobody learns without a token; a wrong one is answered late."""
+    web = Web(t)
+    web.daemon.api.start("root-job")
+    for method, body in (("GET", None), ("POST", {"exit_code": 0})):
+        answers = {web.ask(f"/v1/jobs/{job}{route}", method=method, body=body) for job in ("root-job", "no-job") for route in (*ROUTES, "/end", "/start", "/end?create=1")}
+        t.same({status for status, _ in answers}, {401}, f"{method} without a token: {answers}")
+        t.same(len(answers), 1, f"answers to {method}")
+    for url in ("/v1/jobs", "/v1/status", "/v1/faults", "/v1/faults/cuda-oom", "/v1/watch", "/metrics", "/v1/logs", "/", "/v1/nothing", "/v1/jobs?state=running"):
+        t.same(web.ask(url)[0], 401, url)
+    bad = [*(f"Bearer {x}" for x in ("root-0123456789abcdeX", "root-0123456789abcde", "x", TOKENS["root"] + "f")), "Basic " + TOKENS["root"], TOKENS["root"],
+           "Bearer", "Bearer  "]
+    begun = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(len(bad)) as pool:
+        for header, (status, _) in zip(bad, pool.map(lambda x: web.ask("/v1/jobs", Authorization=x), bad), strict=True):
+            t.same(status, 401, header)
+            t.check(time.monotonic() - begun > 0.9, "a wrong token is answered at once")
+    t.same(web.daemon.status()["counters"]["tokens_bad"], 8, "tokens_bad")
+    t.same(web.ask("/v1/jobs/root-job/end", method="POST", body=b"{" * (3 << 20))[0], 401, "a large body without a token")
+    t.same([web.ask(url)[0] for url in ("/healthz", "/readyz")], [200, 200], "probes")
+    t.same(web.daemon.api.get("/v1/jobs/root-job").json()["state"], "running", "root's job")
+    t.check("0123456789abcde" not in web.daemon.log_path.read_text(), "a token is in the log")
+
+
+def test_http_tokens(t):
+    """Over TCP ada's token has ada's jobs, an administrator's all; the command takes it from its environment or a file."""
+    web = Web(t)
+    t.same(web.ask("/v1/jobs/ada-job/start", "ada", "POST", {"world_size": 1})[0], 200, "ada begins a job")
+    t.same(web.daemon.api.get("/v1/jobs/ada-job").json()["owner"], ADA, "its owner")
+    for route in ROUTES[:-1]:
+        wanted = {"ada": 200, "root": 200, "eve": 403}
+        if "around" in route:
+            wanted = {"eve": 403}
+        for token, status in wanted.items():
+            t.same(web.ask("/v1/jobs/ada-job" + route, token)[0], status, f"{token} asks for {route}")
+    for token, summary in (("eve", None), ("ada", "running")):
+        items = json.loads(web.ask("/v1/jobs", token)[1])["items"]
+        t.same([(x["job"], x["state"]) for x in items], [("ada-job", summary)], f"{token}'s list")
+    for url in ("end", "start", "end?create=1"):
+        t.same(web.ask(f"/v1/jobs/ada-job/{url}", "eve", "POST", {})[0], 403, f"eve posts {url}")
+    env = {**web.daemon.env, "FIRSTFAULT_API": f"127.0.0.1:{web.port}"}
+    for extra, status in (({}, 65), ({"FIRSTFAULT_TOKEN": TOKENS["eve"]}, 65), ({"FIRSTFAULT_TOKEN": TOKENS["ada"]}, 0)):
+        done = t.run("why", "ada-job", "--json", env={**env, **extra}, status=(status,))
+        t.check(not any(x.encode() in done.stdout + done.stderr for x in TOKENS.values()), "a token is printed")
+    path = t.folder / "ada.token"
+    path.write_text(TOKENS["ada"] + "\n")
+    path.chmod(0o600)
+    t.run("why", "--token-file", path, "ada-job", env=env)
+    t.run("why", "ada-job", env={**env, "FIRSTFAULT_TOKEN_FILE": str(path)})
+    log = t.folder / "rank-0.log"
+    log.write_bytes(b"\n".join(FAULT) + b"\n")
+    to = web.daemon.status()["listeners"]["tcp"][0]
+    t.run("ship", "--job", "ada-job", "--to", to, log, env=env, status=(64,))
+    t.run("ship", "--job", "ada-job", "--to", to, "--token-file", path, log, env=env)
+    path.chmod(0o640)
+    done = t.run("why", "--token-file", path, "ada-job", env=env, status=(64,))
+    t.check(b"read by others" in done.stderr, done.stderr)
+    t.same(web.ask("/v1/jobs/ada-job/end", "ada", "POST", {"exit_code": 0})[0], 200, "ada ends it")
+
+
+def test_http_of_browsers(t):
+    """A web page that a user of the machine looks at can't ask under a name of its own, nor post."""
+    web = Web(t)
+    port = web.port
+    for host in (f"127.0.0.1:{port}", "127.0.0.1", f"localhost:{port}", "LocalHost", "head.example", f"head.example:{port}", socket.gethostname()):
+        t.same(web.ask("/v1/jobs", "root", host=host)[0], 200, f"Host: {host}")
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "127.0.0.2", "localhost.evil.example", "[::2]:1", "[::1", "[]", "head.example.", "x" * 300):
+        t.same(web.ask("/v1/jobs", "root", host=host)[0], 421, f"Host: {host}")
+        t.same(web.ask("/healthz", host=host)[0], 421, f"Host: {host} of /healthz")
+    t.check(web.ask("/v1/jobs", "root", host="")[0] in (400, 421), "without Host")
+    t.same(web.ask("/v1/jobs/x/start", "root", "POST", {}, Origin="http://evil.example")[0], 403, "a POST with Origin")
+    t.same(web.daemon.api.request("POST", "/v1/jobs/x/start", {}, {"Origin": "null"}).status, 403, "the same on the socket")
+    t.same(web.ask("/v1/jobs/x/start", "root", "POST", b"a=b", Content_Type="application/x-www-form-urlencoded")[0], 415, "a form")
+    t.same(web.ask("/v1/jobs/x/start", "root", "POST", b"{}", Content_Type="text/plain")[0], 415, "plain text")
+    t.same(web.ask("/v1/jobs/x/start", "root", "POST", b'{"name":"' + b"x" * (1 << 20) + b'"}')[0], 413, "more than 1 MiB")
+    t.same(web.daemon.api.items("/v1/jobs"), [], "jobs")
+
+
+def test_http_crowd(t):
+    """Who fills all places over TCP takes none from the users of the machine."""
+    web = Web(t)
+    crowd = [socket.create_connection(("127.0.0.1", web.port), timeout=20) for _ in range(130)]
+    for s in crowd:
+        s.sendall(b"GET /v1/jobs HTTP/1.1\r\n")
+    for _ in range(5):
+        t.same(web.daemon.api.get("/v1/jobs").status, 200, "the socket of the machine")
+    for s in crowd:
+        s.close()
+    poll.until("a place over TCP", lambda: web.ask("/readyz")[0] == 200)
+
+
+def test_api_listen_needs_tokens(t):
+    daemon = Daemon(t.daemon, t.folder / "d", [("api-listen", "127.0.0.1:0")])
+    t.daemons.append(daemon)
+    daemon.spawn()
+    poll.until("the refusal", lambda: daemon.process.poll() is not None)
+    t.same(daemon.process.returncode, 64, "exit status")
+    t.check("token-file" in daemon.log_tail(), daemon.log_tail())
+
+
 def test_socket_files(t):
     """Everybody can connect, and nobody but the daemon's user can put another socket in its place."""
     daemon = shared(t)
@@ -405,4 +540,5 @@ def test_socket_files(t):
 
 if __name__ == "__main__":
     trial.main(__doc__, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
-               test_reserved_jobs, test_owner_stays, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp, test_socket_files)
+               test_reserved_jobs, test_owner_stays, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp,
+               test_http_without_token, test_http_tokens, test_http_of_browsers, test_http_crowd, test_api_listen_needs_tokens, test_socket_files)
