@@ -11,7 +11,7 @@ from support import prometheus, schema, trial, world  # noqa: E402
 from support.replay import Feed  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NO_METRIC = {"pid", "schema", "program", "started", "now", "state", "store.since", "listeners.tcp_access", "warnings", "catalog", "listeners.tcp", "connections",
+NO_METRIC = {"pid", "schema", "program", "started", "now", "state", "store.since", "listeners.tcp_access", "warnings", "catalog", "listeners.tcp", "listeners.http", "connections",
              "kept.runs", "kept.oldest_heard", "reload.taken", "reload.refused", "reload.error", "reload.needs_restart"}
 
 
