@@ -1,6 +1,7 @@
 #include "feed/intake_own.h"
 
 #include "base/limits.h"
+#include "base/mask.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -219,6 +220,32 @@ static void take_data(struct ff_intake *in, const struct ff_native_data *d)
 	in->usable++;
 }
 
+/* The source lost bytes before they could be sent (a forwarder's spool was full). Nothing but where
+ * the next byte stands is kept of it, so a sender that comes back says it again. */
+static void take_gap(struct ff_intake *in, const struct ff_json_node *doc)
+{
+	uint64_t offsets[FF_WIRE_STREAMS];
+	bool good = ff_native_offsets_parse(doc, "offsets", in->nstreams, offsets);
+	for (size_t i = 0; good && i < in->nstreams; i++) {
+		good = offsets[i] >= in->streams[i].pos;
+	}
+	if (!good) {
+		ff_intake_native_fail(in, FF_NATIVE_PROTOCOL,
+			"gap: without one offset for each stream, none before what was sent");
+		return;
+	}
+	for (size_t i = 0; i < in->nstreams; i++) {
+		struct ff_buf *word = &in->held[i].word;
+		if (offsets[i] > in->streams[i].pos && ff_mask_is_front(word->p, word->len)) {
+			ff_buf_finish(word); /* half a secret is not masked */
+		}
+		if (offsets[i] > in->streams[i].pos) {
+			ff_intake_flush(in, i);
+			in->streams[i].pos = offsets[i];
+		}
+	}
+}
+
 static void take_end(struct ff_intake *in, const struct ff_json_node *doc)
 {
 	uint64_t offsets[FF_WIRE_STREAMS];
@@ -296,6 +323,8 @@ static void take_control(struct ff_intake *in, struct ff_str line)
 		ff_intake_native_fail(in, FF_NATIVE_PROTOCOL, "a second hello on one connection");
 	} else if (!strcmp(event, "end")) {
 		take_end(in, root);
+	} else if (!strcmp(event, "gap")) {
+		take_gap(in, root);
 	} else if (!strcmp(event, "ping")) {
 		take_ping(in, root);
 	} else if (!strcmp(event, "clock")) {

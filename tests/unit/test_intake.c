@@ -897,6 +897,43 @@ START_TEST(test_native_clock)
 }
 END_TEST
 
+/* A forwarder lost bytes: what was open ends there, and the same again changes nothing. */
+START_TEST(test_native_gap)
+{
+	static const struct {
+		const char *gap;
+		bool good;
+	} rows[] = {
+		{"{\"event\":\"gap\",\"offsets\":[1000,0]}\n", true},
+		{"{\"event\":\"gap\",\"offsets\":[6,0]}\n", true}, /* no byte is missing */
+		{"{\"event\":\"gap\",\"offsets\":[5,0]}\n", false},
+		{"{\"event\":\"gap\",\"offsets\":[1000]}\n", false},
+		{"{\"event\":\"gap\"}\n", false},
+	};
+	for (size_t i = 0; i < N(rows); i++) {
+		struct ff_intake *in = create(false);
+		feed(in, HELLO(""));
+		feed(in, "0 0- step 1\n");
+		feed(in, rows[i].gap);
+		ck_assert_msg(rows[i].good == !count(FF_COUNT_protocol_errors), "row %zu", i);
+		if (i == 0) {
+			feed(in, "0 0. " OOM "\n");
+			check_buf(&texts,
+				"n/out@0: step ~\nn/out@5: 1~\nn/out@1000: " OOM "\n");
+			check_dump("j/0\n  n/out rank 3/1/0 stdout source=s1 fed=1019 open\n"
+				"    @1000 cuda-oom\n  n/err rank 3/1/0 stderr source=s1 fed=0 "
+				"open\n");
+			ck_assert_uint_eq(count(FF_COUNT_gaps), 1);
+			feed(in, "{\"event\":\"end\",\"offsets\":[1019,0]}\n");
+			ck_assert_uint_eq(ff_intake_controls(in), 1);
+		}
+		ff_intake_destroy(in);
+		teardown();
+		setup();
+	}
+}
+END_TEST
+
 /* Control objects are idempotent; an exit without a rank is the connection's own. */
 START_TEST(test_native_controls)
 {
@@ -1293,6 +1330,7 @@ int main(void)
 	tcase_add_test(tc, test_native_other_rank);
 	tcase_add_test(tc, test_native_same_rank);
 	tcase_add_test(tc, test_native_clock);
+	tcase_add_test(tc, test_native_gap);
 	tcase_add_test(tc, test_native_controls);
 	tcase_add_test(tc, test_native_collector);
 	tcase_add_test(tc, test_native_plain);
