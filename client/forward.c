@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/mask.h"
 #include "client.h"
+#include "pieces.h"
 #include "shell/file.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -19,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PIECE_MAX 65536u        /* text of one data line */
 #define OUT_MAX (32u * 1024u)   /* bytes encoded ahead: 1,024 senders have that much */
 #define IN_MAX (64u * 1024u)    /* bytes of one answer */
 #define TICK_US 100000          /* how often followed files are looked at */
@@ -32,6 +33,7 @@
 #define HELLOS_AT_ONCE 64u /* that wait for their welcome */
 #define DRAIN_US (5 * FF_SECOND) /* after a stop */
 #define PINGS_FIRST 8u
+#define HEIRS_MAX 64u /* files that were replaced and are not sent yet keep their descriptors */
 
 enum state {
 	STATE_WAITING, /* not connected: until `again` */
@@ -47,7 +49,9 @@ struct seen {
 };
 
 struct sender {
-	char *path;
+	char *path; /* shown, of a spool */
+	struct spool *spool; /* instead of a file; NULL */
+	bool live;           /* a pipe fills it */
 	struct ff_native_hello hello; /* strings: own copies */
 	char source[33];
 	int file, sock; /* -1: closed */
@@ -55,14 +59,16 @@ struct sender {
 	ff_usec again, backoff;
 	struct ff_buf out, in;
 	uint64_t next;   /* first byte that is not encoded */
-	uint64_t acked;
+	uint64_t acked, done;
 	uint64_t size;   /* of the file, as last seen */
 	struct seen *seen;
 	size_t nseen, cseen;
 	ff_usec grown;   /* when it was seen to grow last */
 	bool stopped;    /* no more is waited for: end it at `size` */
-	bool replaced;   /* there is another file of this path: begin it when this one is done */
-	bool ended;      /* `end` is encoded */
+	bool replaced;   /* it was cut: begin the file anew when this one is done */
+	struct sender *heir; /* of the file that took its place: comes when this one is done */
+	bool waits;      /* it is an heir */
+	bool ended;      /* `end` is encoded, or nothing follows without one */
 	uint64_t max_unacked;
 	unsigned generation; /* of the same file: it was cut, and its front does not tell */
 	unsigned pings;
@@ -82,6 +88,9 @@ struct forward {
 	ff_usec backoff;     /* of that */
 	unsigned hellos;     /* senders that wait for their welcome */
 	ff_usec drain_until;
+	size_t nlive;        /* pipes that were added */
+	size_t nheirs;       /* that wait */
+	int wake;
 	char why[512];       /* the last reason without a daemon */
 	int status;
 };
@@ -91,6 +100,11 @@ static volatile sig_atomic_t stop;
 void forward_stop(void)
 {
 	stop = 1;
+}
+
+bool forward_stopped(void)
+{
+	return stop;
 }
 
 static ff_usec clock_us(clockid_t id)
@@ -122,6 +136,7 @@ static void close_fd(int *fd)
 
 static void sender_destroy(struct sender *s)
 {
+	spool_destroy(s->spool, false);
 	close_fd(&s->file);
 	close_fd(&s->sock);
 	free(s->path);
@@ -195,8 +210,27 @@ static int begin_file(struct sender *s, struct ff_err *err)
 	return 0;
 }
 
+static struct sender *add(
+	struct forward *f, const char *path, const struct ff_native_hello *hello);
+static void know_file(struct forward *f, struct sender *s);
+
+/* Another file stands at the path. It is opened now: when the daemon is away for long, that one may
+ * be rotated away too before its turn comes. If it is gone again by now, the next look tells. */
+static void begin_heir(struct forward *f, struct sender *s)
+{
+	struct sender *heir = add(f, s->path, &s->hello);
+	if (begin_file(heir, NULL) < 0) {
+		heir->state = STATE_DONE; /* gone again */
+		return;
+	}
+	know_file(f, heir);
+	heir->waits = s->stopped = true;
+	s->heir = heir;
+	f->nheirs++;
+}
+
 /* A followed file: did it grow, shrink, or make way for another of its name? */
-static void look_at(struct sender *s)
+static void look_at(struct forward *f, struct sender *s)
 {
 	struct stat st, other;
 	if (s->stopped || fstat(s->file, &st) < 0) {
@@ -210,8 +244,9 @@ static void look_at(struct sender *s)
 	}
 	note_size(s, (uint64_t)st.st_size, wall());
 	if (stat(s->path, &other) == 0 && S_ISREG(other.st_mode) &&
-	    (other.st_ino != st.st_ino || other.st_dev != st.st_dev)) {
-		s->stopped = s->replaced = true;
+		(other.st_ino != st.st_ino || other.st_dev != st.st_dev) &&
+		f->nheirs < HEIRS_MAX) {
+		begin_heir(f, s);
 	}
 }
 
@@ -240,48 +275,45 @@ static void forget_acked(struct sender *s)
 
 /* ---- encoding */
 
-/* Where a piece of an unfinished line may be cut: not inside what may be a secret. */
-static size_t cut_at(const char *p, size_t n)
+static bool encode(void *ud, char *text, size_t n, bool newline)
 {
-	size_t open = ff_mask_open(p, n);
-	return open == n ? n : n - open;
-}
-
-static void encode(struct sender *s, char *text, size_t n, bool newline)
-{
+	struct sender *s = ud;
 	(void)ff_mask(text, n);
 	ff_native_data_render(&s->out, &(struct ff_native_data){.stamp = stamp_at(s, s->next),
 		.newline = newline, .text = ff_str_n(text, n)});
 	s->next += n + newline;
+	return s->out.len < OUT_MAX;
 }
 
-/* The lines in p; returns how many bytes were encoded. `all`: nothing follows. */
-static size_t encode_lines(struct sender *s, char *p, size_t n, bool all)
+/* Nothing is left to be read. */
+static void finish(struct sender *s)
 {
-	size_t at = 0;
-	while (at < n && s->out.len < OUT_MAX) {
-		char *lf = memchr(p + at, '\n', n - at);
-		size_t len = lf ? (size_t)(lf - p) - at : n - at;
-		if (lf && len <= PIECE_MAX) {
-			encode(s, p + at, len, true);
-			at += len + 1;
-			continue;
-		}
-		size_t max = len < PIECE_MAX ? len : PIECE_MAX;
-		if (len <= PIECE_MAX && !all) {
-			break; /* the rest of the line is still to come */
-		}
-		size_t cut = len > PIECE_MAX ? cut_at(p + at, max) : max;
-		encode(s, p + at, cut, false);
-		at += cut;
+	ff_native_end_render(&s->out, &s->next, 1);
+	s->ended = true;
+}
+
+static void fill_spool(struct sender *s)
+{
+	bool ended;
+	s->size = spool_size(s->spool, &ended);
+	s->stopped = ended || !s->live;
+	if (s->state != STATE_SENDING || s->ended) {
+		return;
 	}
-	return at;
+	if (s->next < s->size) {
+		spool_get(s->spool, &s->next, s->acked + s->max_unacked, OUT_MAX, &s->out);
+	}
+	if (s->next >= s->size && ended) {
+		finish(s);
+	} else if (s->next >= s->size && s->stopped) {
+		s->ended = true; /* its ship was killed: what followed nobody knows */
+	}
 }
 
 /* Encodes what may be sent. */
 static int fill(struct sender *s, bool follow, struct ff_err *err)
 {
-	static char p[PIECE_MAX * 2];
+	static char p[PIECES_MAX * 2];
 	while (s->state == STATE_SENDING && !s->ended && s->out.len < OUT_MAX) {
 		uint64_t left = s->size - s->next;
 		uint64_t room = s->acked + s->max_unacked;
@@ -307,14 +339,13 @@ static int fill(struct sender *s, bool follow, struct ff_err *err)
 			if (!s->stopped) {
 				return 0;
 			}
-			ff_native_end_render(&s->out, &s->next, 1);
-			s->ended = true;
+			finish(s);
 			return 0;
 		}
-		bool last = (uint64_t)n == left;
-		bool all = last && (s->stopped || monotonic() - s->grown >= PIECE_AFTER_US);
-		size_t done = encode_lines(s, p, (size_t)n, all);
-		if (!done) {
+		enum pieces_rest rest = (uint64_t)n < left ? PIECES_WAIT :
+			s->stopped ? PIECES_END :
+			monotonic() - s->grown >= PIECE_AFTER_US ? PIECES_PAUSE : PIECES_WAIT;
+		if (!pieces_take(p, (size_t)n, rest, encode, s)) {
 			return 0;
 		}
 	}
@@ -394,6 +425,14 @@ static void take_error(struct forward *f, struct sender *s, const struct ff_nati
 	ff_buf_addf(&b, "firstfaultd refuses \"%s\": %s", s->path, r->text);
 	if (!strcmp(r->code, "busy")) {
 		disconnect(f, s, b.p);
+	} else if (s->spool && !s->live) {
+		/* a token may be missing here and there be there for the next ship */
+		client_warn("%s, its rest stays in \"%s\"", b.p, spool_folder(s->spool));
+		if (strcmp(r->code, "auth") != 0) {
+			spool_refuse(s->spool);
+		}
+		set_state(f, s, STATE_DONE);
+		close_fd(&s->sock);
 	} else {
 		set_state(f, s, STATE_DONE);
 		close_fd(&s->sock);
@@ -404,6 +443,9 @@ static void take_error(struct forward *f, struct sender *s, const struct ff_nati
 
 static void take_welcome(struct forward *f, struct sender *s, const struct ff_native_reply *r)
 {
+	if (s->spool && r->offsets[0] > s->size) {
+		s->size = r->offsets[0]; /* what is here was stored, and the spool knew it */
+	}
 	if (r->offsets[0] > s->size) {
 		/* it has more than there is: the file was cut, what it holds now is another life */
 		s->generation++;
@@ -422,17 +464,36 @@ static void take_welcome(struct forward *f, struct sender *s, const struct ff_na
 	f->met = true;
 }
 
+/* All of it is stored, or none of it ever will be. */
+static void close_spool(struct sender *s, bool done)
+{
+	uint64_t dropped = s->spool ? spool_dropped(s->spool) : 0;
+	if (dropped && done) {
+		client_warn("%llu bytes of \"%s\" were dropped, the spool was full (--spool-max)",
+			(unsigned long long)dropped, s->path);
+	}
+	if (s->spool) {
+		spool_destroy(s->spool, done);
+		s->spool = NULL;
+	}
+}
+
 static void take_ack(struct forward *f, struct sender *s, const struct ff_native_reply *r)
 {
+	s->done = r->done[0];
 	if (r->offsets[0] > s->acked) {
 		s->acked = r->offsets[0];
 		forget_acked(s);
+		if (s->spool) {
+			spool_forget(s->spool, s->acked);
+		}
 	}
 	if (!s->ended || s->acked < s->size || !r->controls) {
 		return;
 	}
 	close_fd(&s->sock);
 	set_state(f, s, STATE_DONE);
+	close_spool(s, true);
 	if (s->replaced && f->o.follow && !stop) {
 		close_fd(&s->file); /* the one that took its place is opened next */
 		set_state(f, s, STATE_WAITING);
@@ -510,6 +571,12 @@ static void receive(struct forward *f, struct sender *s)
 	}
 	if (s->in.len > IN_MAX) {
 		fail(f, CLIENT_INTERNAL, "what answers is no firstfaultd: its line has no end");
+	} else if (!n && s->spool && s->ended && s->done >= s->size) {
+		/* It has all there is and was told no end, so the text of a record that is open
+		 * isn't acknowledged. It is in the daemon's segments, that rebuild it from them. */
+		close_fd(&s->sock);
+		set_state(f, s, STATE_DONE);
+		close_spool(s, true);
 	} else if (!n || (n < 0 && error != EAGAIN && error != EINTR)) {
 		disconnect(f, s, n ? ff_strerror(-error) : "firstfaultd closed the connection");
 	}
@@ -537,7 +604,8 @@ static void transmit(struct forward *f, struct sender *s)
 /* 8 in the first 8 s, then one a minute; only a sender that lives that long, on a named node. */
 static void ping(const struct forward *f, struct sender *s, ff_usec now)
 {
-	if (!f->o.follow || s->state != STATE_SENDING || !s->hello.node || now < s->next_ping) {
+	bool lives = s->spool ? s->live : f->o.follow;
+	if (!lives || s->state != STATE_SENDING || !s->hello.node || now < s->next_ping) {
 		return;
 	}
 	ff_native_ping_render(&s->out, wall());
@@ -568,6 +636,7 @@ struct forward *forward_create(const struct forward_options *o)
 	f->o = *o;
 	f->alone_since = FF_TIME_NONE;
 	f->backoff = BACKOFF_FIRST;
+	f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return f;
 }
 
@@ -581,6 +650,7 @@ void forward_destroy(struct forward *f)
 	}
 	free(f->v);
 	ff_map_finish(&f->paths);
+	close_fd(&f->wake);
 	free(f);
 }
 
@@ -612,12 +682,46 @@ static void know_file(struct forward *f, struct sender *s)
 {
 	struct ff_buf key = {0};
 	if (file_key(s->path, &key)) {
-		(void)ff_map_put(&f->paths, ff_buf_str(&key), s);
+		(void)ff_map_put(&f->paths, ff_buf_str(&key), f);
 	}
 	ff_buf_finish(&key);
 }
 
-void forward_add(struct forward *f, const char *path, const struct ff_native_hello *hello)
+int forward_wake(const struct forward *f)
+{
+	return f->wake;
+}
+
+/* It is done: it keeps nothing, and its heir's turn has come. */
+static void settle(struct forward *f, struct sender *s)
+{
+	close_fd(&s->file);
+	ff_buf_finish(&s->out);
+	ff_buf_finish(&s->in);
+	if (s->heir) {
+		s->heir->waits = false;
+		s->heir = NULL;
+		f->nheirs--;
+	}
+}
+
+/* Those that are done go, so that rotation for months costs nothing. */
+static void sweep(struct forward *f)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i]->state == STATE_DONE) {
+			settle(f, f->v[i]);
+			sender_destroy(f->v[i]);
+		} else {
+			f->v[kept++] = f->v[i];
+		}
+	}
+	f->n = kept;
+}
+
+static struct sender *add(
+	struct forward *f, const char *path, const struct ff_native_hello *hello)
 {
 	struct sender *s = ff_xcalloc(1, sizeof *s);
 	s->path = ff_xstrdup(path);
@@ -634,14 +738,43 @@ void forward_add(struct forward *f, const char *path, const struct ff_native_hel
 	s->backoff = BACKOFF_FIRST;
 	s->state = STATE_WAITING;
 	*FF_ARR_ADD(f->v, f->n, f->cap) = s;
-	(void)ff_map_put(&f->paths, ff_str_z(path), s);
+	return s;
+}
+
+void forward_add(struct forward *f, const char *path, const struct ff_native_hello *hello)
+{
+	(void)add(f, path, hello);
+	(void)ff_map_put(&f->paths, ff_str_z(path), f);
+}
+
+void forward_add_spool(struct forward *f, struct spool *spool, const char *shown, bool live,
+	const char *token)
+{
+	struct ff_native_hello h = *spool_hello(spool);
+	h.token = token;
+	struct sender *s = add(f, shown, &h);
+	(void)snprintf(s->source, sizeof s->source, "%s", h.source);
+	s->hello.source = s->source;
+	s->spool = spool;
+	s->live = live;
+	f->nlive += live;
+}
+
+bool forward_has(const struct forward *f, const struct spool *spool)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i]->spool == spool) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Before the first hello the file is opened; a file that can't be is left out, with its message. */
 static void start(struct forward *f, struct sender *s)
 {
 	struct ff_err err = {0};
-	if (s->file < 0) {
+	if (s->file < 0 && !s->spool) {
 		if (begin_file(s, &err) < 0) {
 			set_state(f, s, STATE_DONE);
 			fail(f, CLIENT_IO, err.text);
@@ -658,7 +791,17 @@ static void start(struct forward *f, struct sender *s)
 static bool may_connect(const struct forward *f, const struct sender *s, ff_usec now)
 {
 	unsigned most = f->alone_since == FF_TIME_NONE ? HELLOS_AT_ONCE : 1;
-	return now >= s->again && now >= f->next_try && f->hellos < most;
+	return !s->waits && now >= s->again && now >= f->next_try && f->hellos < most;
+}
+
+/* The daemon answers the end of what it reads with its last word. */
+static void end_input(struct sender *s)
+{
+	bool said;
+	(void)spool_size(s->spool, &said);
+	if (!said) {
+		(void)shutdown(s->sock, SHUT_WR);
+	}
 }
 
 /* Everything a sender can do without waiting; true while it counts as one of those at once. */
@@ -669,16 +812,19 @@ static bool step(struct forward *f, struct sender *s, ff_usec now, bool tick)
 		start(f, s);
 	}
 	if (s->state == STATE_DONE) {
+		settle(f, s);
 		return false;
 	}
 	if (s->file >= 0 && f->o.follow) {
 		if (tick) {
-			look_at(s);
+			look_at(f, s);
 		}
 		s->stopped = s->stopped || stop;
 	}
 	ping(f, s, now);
-	if (fill(s, f->o.follow, &err) < 0) {
+	if (s->spool) {
+		fill_spool(s);
+	} else if (fill(s, f->o.follow, &err) < 0) {
 		set_state(f, s, STATE_DONE);
 		close_fd(&s->sock);
 		fail(f, CLIENT_IO, err.text);
@@ -687,12 +833,24 @@ static bool step(struct forward *f, struct sender *s, ff_usec now, bool tick)
 	if (s->sock >= 0) {
 		transmit(f, s);
 	}
+	if (s->sock >= 0 && s->spool && !s->live && s->ended && !s->out.len) {
+		end_input(s);
+	}
 	if (s->state == STATE_DONE) {
-		close_fd(&s->file);
-		ff_buf_finish(&s->out);
-		ff_buf_finish(&s->in);
+		settle(f, s);
 	}
 	return s->state != STATE_DONE;
+}
+
+/* Is a pipe still open? Its writer must not be left alone. */
+static bool is_fed(const struct forward *f)
+{
+	bool fed = false, ended;
+	for (size_t i = 0; f->nlive && i < f->n && !fed; i++) {
+		fed = f->v[i]->live && f->v[i]->spool &&
+			(spool_size(f->v[i]->spool, &ended), !ended);
+	}
+	return fed;
 }
 
 /* Has nobody answered for too long? */
@@ -701,14 +859,18 @@ static bool is_over(struct forward *f, ff_usec now)
 	if (f->status) {
 		return true;
 	}
-	if (stop && f->o.follow && now >= f->drain_until) {
+	if (stop && (f->o.follow || f->nlive) && now >= f->drain_until) {
 		fail(f, CLIENT_NO_DAEMON, "stopped before everything was acknowledged");
 		return true;
 	}
 	if (f->alone_since == FF_TIME_NONE || (f->o.follow && !stop)) {
 		return false;
 	}
-	if (!f->met || now - f->alone_since >= f->o.give_up_us) {
+	if (is_fed(f) && !stop) {
+		f->alone_since = now; /* the time that is given up after begins with its end */
+		return false;
+	}
+	if ((!f->met && !f->nlive) || now - f->alone_since >= f->o.give_up_us) {
 		fail(f, CLIENT_NO_DAEMON, f->why);
 		return true;
 	}
@@ -717,17 +879,20 @@ static bool is_over(struct forward *f, ff_usec now)
 
 static void wait_for(struct forward *f, size_t from, size_t to)
 {
-	static struct pollfd fds[FORWARD_MAX];
+	static struct pollfd fds[FORWARD_MAX + 1];
 	nfds_t n = 0;
+	uint64_t woken;
 	for (size_t i = from; i < to && n < FORWARD_MAX; i++) {
 		if (f->v[i]->sock >= 0) {
 			short events = (short)(POLLIN | (f->v[i]->out.len ? POLLOUT : 0));
 			fds[n++] = (struct pollfd){f->v[i]->sock, events, 0};
 		}
 	}
-	if (poll(fds, n, TICK_US / 1000) <= 0) {
+	fds[n] = (struct pollfd){f->wake, POLLIN, 0};
+	if (poll(fds, n + 1, TICK_US / 1000) <= 0) {
 		return;
 	}
+	(void)!read(f->wake, &woken, sizeof woken);
 	n = 0;
 	for (size_t i = from; i < to && n < FORWARD_MAX; i++) {
 		struct sender *s = f->v[i];
@@ -762,6 +927,11 @@ int forward_run(struct forward *f)
 		}
 		while (from < to && f->v[from]->state == STATE_DONE) {
 			from++;
+		}
+		if (tick && f->o.follow) {
+			sweep(f);
+			from = 0;
+			to = to < f->n ? to : f->n;
 		}
 		if (is_over(f, now) || (from == f->n && (!f->o.follow || stop))) {
 			break;

@@ -310,6 +310,14 @@ void ff_native_end_render(struct ff_buf *out, const uint64_t *offsets, size_t n)
 	finish(&w);
 }
 
+void ff_native_gap_render(struct ff_buf *out, const uint64_t *offsets, size_t n)
+{
+	struct ff_jw w;
+	begin(&w, out, "gap");
+	add_offsets(&w, "offsets", offsets, n);
+	finish(&w);
+}
+
 static void add_times(struct ff_buf *out, const char *event, const ff_usec *t, size_t n)
 {
 	static const char *const names[] = {"t1", "t2", "t3", "t4"};

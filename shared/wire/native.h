@@ -69,6 +69,8 @@ void ff_native_welcome_render(struct ff_buf *out, const uint64_t *offsets, size_
 void ff_native_ack_render(struct ff_buf *out, const uint64_t *resume, const uint64_t *done,
 	size_t n, uint64_t controls);
 void ff_native_end_render(struct ff_buf *out, const uint64_t *offsets, size_t n);
+/* What lies before these offsets and was not sent is lost: the streams go on there. */
+void ff_native_gap_render(struct ff_buf *out, const uint64_t *offsets, size_t n);
 void ff_native_ping_render(struct ff_buf *out, ff_usec t1);
 void ff_native_pong_render(struct ff_buf *out, ff_usec t1, ff_usec t2, ff_usec t3);
 void ff_native_clock_render(struct ff_buf *out, ff_usec t1, ff_usec t2, ff_usec t3, ff_usec t4);
