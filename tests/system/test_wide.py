@@ -79,12 +79,12 @@ def test_wide(t):
 def test_logs_of_a_rank_judge_once(t):
     """Whose lines a mixed stream holds only a judgement tells; asking again makes none."""
     daemon = t.start()
-    lines = [{"event": "job-start", "job": "wide", "world_size": 4},
-             *({"job": "wide", "stream": f"console-{i % 2}", "message": f"[rank{i}]: KeyError: 'k{i}'"} for i in range(4))]
+    daemon.api.start("wide", world_size=4)
+    lines = [{"job": "wide", "stream": f"console-{i % 2}", "message": f"[rank{i}]: KeyError: 'k{i}'"} for i in range(4)]
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(str(daemon.ingest))
         s.sendall("".join(json.dumps(x) + "\n" for x in lines).encode())
-    poll.until("the lines", lambda: len(daemon.api.items("/v1/jobs/wide/ranks")) == 4)
+    poll.until("the lines", lambda: daemon.status()["counters"]["lines"] == 4)
     for rank in range(4):
         got = {x["stream"] for x in daemon.api.items(f"/v1/jobs/wide/logs?rank={rank}")}
         t.same(got, {f"console-{rank % 2}"}, f"streams of rank {rank}")
