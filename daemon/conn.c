@@ -299,15 +299,16 @@ static void send_ack(struct conn *c)
 	}
 	uint64_t *resume = ff_xcalloc(n + 1, sizeof *resume);
 	uint64_t *done = ff_xcalloc(n + 1, sizeof *done);
+	bool native = conn_is_native(c); /* tells all of them each time, others what is new */
 	bool changed = c->stored != c->acked;
 	for (size_t i = 0; i < n; i++) {
 		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
 		if (ss) {
-			resume[i] = ss->resume;
+			bool is_new = ss->acked_resume != ss->resume;
+			resume[i] = native || is_new ? ss->resume : FF_INTAKE_SAID;
 			done[i] = ss->done;
-			changed = changed || ss->acked_resume != resume[i] ||
-				ss->acked_done != done[i];
-			ss->acked_resume = resume[i];
+			changed = changed || is_new || ss->acked_done != done[i];
+			ss->acked_resume = ss->resume;
 			ss->acked_done = done[i];
 		}
 	}
@@ -874,6 +875,7 @@ void conn_accept(struct server *server, int fd, bool tcp)
 			.peer = c->peer,
 			.trusted = c->who.trusted,
 			.uid = c->who.uid,
+			.room = &server->room,
 		},
 		&intake_ops, c);
 	if (server->nconns > server->conns_max) {

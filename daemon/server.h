@@ -11,6 +11,7 @@
 #pragma once
 
 #include "daemon.h"
+#include "feed/intake.h"
 
 struct conn;
 
@@ -37,6 +38,7 @@ struct server {
 	struct conn *doomed; /* to be closed when the stack is clear */
 	struct conn *paused; /* had their share of this turn */
 	size_t nconns;
+	struct ff_intake_room room; /* of all their unfinished lines */
 	size_t conns_max;      /* FF_CONNS_MAX, or what the limit of open files allows */
 	ff_usec evicted_us;    /* the loop's time of the last look for somebody to make room */
 	struct ff_map by_id; /* number, as bytes */

@@ -42,6 +42,8 @@
 #define FF_WIRE_LINE (64u * 1024u + 64u)    /* bytes of one native line; longer is error too-long */
 #define FF_WIRE_CONTROL (64u * 1024u)        /* bytes of one control object */
 #define FF_JSONL_LINE (16u * 1024u * 1024u)  /* bytes of one JSON Lines object; longer is skipped */
+#define FF_UNFINISHED_FREE (128u * 1024u)    /* bytes of an unfinished line that anybody may hold */
+#define FF_UNFINISHED_ALL (64u * 1024u * 1024u) /* of longer ones together; then skipped, counted */
 #define FF_JSON_DEPTH 64                     /* nesting of a JSON value */
 #define FF_MAX_UNACKED (4u * 1024u * 1024u)  /* bytes a sender may have sent and not acknowledged */
 #define FF_HTTP_BODY (1024u * 1024u)         /* bytes of a request body */

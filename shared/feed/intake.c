@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define FIRST_LINE_MAX (64u * 1024u) /* bytes of the line that chooses the dialect */
+#define KEEP_MAX (256u * 1024u)      /* bytes of a buffer that is kept for the next line */
 #define JOURNAL_FRONT "__CURSOR="
 #define FRONT_MAX 14u /* bytes by which HTTP, TLS, syslog and a journal are known */
 
@@ -91,7 +92,11 @@ void ff_intake_destroy(struct ff_intake *in)
 	free(in->held);
 	free(in->peer_job);
 	free(in->node);
+	if (in->o.room) {
+		in->o.room->used -= in->charged;
+	}
 	ff_map_finish(&in->by_key);
+	ff_map_finish(&in->sources);
 	ff_buf_finish(&in->key);
 	ff_buf_finish(&in->last_key);
 	ff_buf_finish(&in->pending);
@@ -243,6 +248,20 @@ size_t ff_intake_find(struct ff_intake *in, const struct ff_run *run, struct ff_
 	return i - 1;
 }
 
+static bool is_acked(const struct ff_stream *s)
+{
+	return strcmp(s->origin.source, "0") != 0;
+}
+
+static void note_source(struct ff_intake *in, const struct ff_stream *s)
+{
+	struct ff_str source = ff_str_z(s->origin.source);
+	if (is_acked(s)) {
+		uintptr_t known = (uintptr_t)ff_map_get(&in->sources, source);
+		(void)ff_map_put(&in->sources, source, (void *)(known ? 2 : (uintptr_t)1));
+	}
+}
+
 /* torchrun's tree in a stream's name tells the attempt where nobody declares it
  * (SOURCES.md torch-elastic-logs). */
 static int32_t attempt_of(const struct ff_origin *origin)
@@ -280,6 +299,7 @@ size_t ff_intake_open(struct ff_intake *in, struct ff_run *run, const struct ff_
 		(struct ff_intake_stream){.run = run, .stream = s, .pos = s->fed};
 	(void)ff_map_put(&in->by_key, ff_buf_str(&in->key), (void *)(uintptr_t)(i + 1));
 	set_last(in, i);
+	note_source(in, s);
 	if (in->ops->opened) {
 		in->ops->opened(in->ud, run, s);
 	}
@@ -587,6 +607,10 @@ static void take_piece(struct ff_intake *in, struct ff_str piece, bool ends)
 	if (!in->skipping && in->pending.len + piece.n > line_max(in)) {
 		too_long(in);
 	}
+	if (!in->skipping && !in->closed && !ends && !ff_intake_has_room(in, piece.n)) {
+		in->skipping = true;
+		ff_buf_finish(&in->pending);
+	}
 	if (in->closed || in->skipping) {
 		in->skipping = in->skipping && !ends;
 		return;
@@ -614,6 +638,32 @@ static void take_piece(struct ff_intake *in, struct ff_str piece, bool ends)
 static bool is_text(const struct ff_intake *in)
 {
 	return in->dialect == FF_DIALECT_RAW || in->dialect == FF_DIALECT_PLAIN;
+}
+
+bool ff_intake_has_room(struct ff_intake *in, size_t n)
+{
+	const struct ff_intake_room *room = in->o.room;
+	size_t all = in->pending.len + n;
+	bool has = !room || all <= FF_UNFINISHED_FREE ||
+		room->used - in->charged + all <= FF_UNFINISHED_ALL;
+	ff_intake_count(in, in->last_run, FF_COUNT_lines_no_room, !has);
+	return has;
+}
+
+/* After each piece: what is held is charged, and what one long line needed is given back. */
+static void settle_memory(struct ff_intake *in)
+{
+	size_t held = in->pending.len > FF_UNFINISHED_FREE ? in->pending.len : 0;
+	if (in->o.room) {
+		in->o.room->used += held - in->charged;
+		in->charged = held;
+	}
+	if (in->obj.mem.cap > KEEP_MAX || in->obj.join.cap > KEEP_MAX) {
+		ff_jsonl_finish(&in->obj);
+	}
+	if (in->work.cap > KEEP_MAX) {
+		ff_buf_finish(&in->work);
+	}
 }
 
 static void take_bytes(struct ff_intake *in, struct ff_str s)
@@ -667,6 +717,7 @@ void ff_intake_feed(struct ff_intake *in, const char *p, size_t n, ff_usec now_u
 			put_raw(in, FF_STR(""));
 		}
 		take_bytes(in, ff_str_n(p, n));
+		settle_memory(in);
 		return;
 	}
 	/* The front decides, or the first line's end, or its length: what lies between is not
@@ -677,6 +728,7 @@ void ff_intake_feed(struct ff_intake *in, const char *p, size_t n, ff_usec now_u
 		(n && memchr(p, '\n', n))) {
 		settle(in, false);
 	}
+	settle_memory(in);
 }
 
 void ff_intake_settle(struct ff_intake *in, ff_usec now_us)
@@ -783,12 +835,17 @@ void ff_intake_ack(const struct ff_intake *in, const uint64_t *resume, const uin
 	}
 	for (size_t i = 0; in->dialect == FF_DIALECT_JSONL && i < in->nstreams; i++) {
 		const struct ff_stream *s = in->streams[i].stream;
-		if (s && strcmp(s->origin.source, "0") != 0) {
+		if (s && is_acked(s) && resume[i] != FF_INTAKE_SAID) {
+			struct ff_str source = ff_str_z(s->origin.source);
+			bool several = (uintptr_t)ff_map_get(&in->sources, source) == 2;
 			struct ff_jw w;
 			ff_jw_init(&w, out);
 			ff_jw_open(&w, '{');
 			ff_jw_kstrz(&w, "event", "ack");
-			ff_jw_kstrz(&w, "source", s->origin.source);
+			ff_jw_kstr(&w, "source", source);
+			if (several) {
+				ff_jw_kstrz(&w, "stream", s->origin.name);
+			}
 			ff_jw_kint(&w, "offset", (int64_t)resume[i]);
 			ff_jw_close(&w, '}');
 			ff_buf_addc(out, '\n');

@@ -56,7 +56,13 @@ struct ff_intake_ops {
 	bool (*may_feed)(void *ud, const struct ff_run *run);
 };
 
+/* What all intakes of a process may hold of unfinished lines (FF_UNFINISHED_ALL). */
+struct ff_intake_room {
+	size_t used; /* bytes, of those that hold more than FF_UNFINISHED_FREE */
+};
+
 struct ff_intake_options {
+	struct ff_intake_room *room; /* borrowed; NULL: no limit but each one's own */
 	bool offline; /* analyze: no receive time becomes a stamp; end of input ends all */
 	const char *default_job; /* for objects without job and raw text; NULL: raw-PEER */
 	const char *run;         /* --run; NULL */
@@ -111,7 +117,9 @@ uint64_t ff_intake_controls(const struct ff_intake *in);
 /* Objects that held something usable (analyze on input with none exits 65). */
 uint64_t ff_intake_usable(const struct ff_intake *in);
 /* The ack for these committed offsets, one of each per stream in the order of ff_intake_streams:
- * native one line for all; JSON Lines one for each stream that has a source; else nothing. */
+ * native one line for all; JSON Lines one for each stream that has a source, with the stream's name
+ * if its source has several here; none where resume is FF_INTAKE_SAID. Else nothing. */
+#define FF_INTAKE_SAID UINT64_MAX
 void ff_intake_ack(const struct ff_intake *in, const uint64_t *resume, const uint64_t *done,
 		   uint64_t controls, struct ff_buf *out);
 

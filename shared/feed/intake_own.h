@@ -31,6 +31,7 @@ struct ff_intake {
 	uint64_t skip; /* bytes to come of a counted syslog frame that is too long */
 	ff_usec now_us;
 	struct ff_buf pending; /* an unfinished line of the dialect */
+	size_t charged;        /* of it to o.room */
 	struct ff_buf work;    /* text on its way, masked */
 
 	struct ff_intake_stream *streams;
@@ -39,6 +40,7 @@ struct ff_intake {
 	size_t cheld;
 	struct ff_map by_key;  /* run number, node, name, source -> its index + 1, as a pointer */
 	struct ff_buf key, last_key;
+	struct ff_map sources; /* of streams that may be acknowledged: (void *)1, of several: 2 */
 	size_t last;           /* the stream that came last, or FF_INTAKE_NOWHERE */
 	struct ff_run *last_run;
 	struct ff_run *named_run; /* the last one that an object of JSON Lines named */
@@ -67,6 +69,9 @@ size_t ff_intake_find(struct ff_intake *in, const struct ff_run *run, struct ff_
 /* Bytes of streams[i] that stand at its pos. */
 void ff_intake_put(struct ff_intake *in, size_t i, struct ff_str data, struct ff_stamp stamp,
 		   struct ff_line_tags tags);
+/* Is there room for n more bytes of an unfinished line? Else it is to be skipped, which is counted.
+ */
+bool ff_intake_has_room(struct ff_intake *in, size_t n);
 /* What was held back goes on its way. */
 void ff_intake_flush(struct ff_intake *in, size_t i);
 void ff_intake_end_stream(struct ff_intake *in, size_t i, bool complete, ff_usec at_us);

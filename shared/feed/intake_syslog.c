@@ -88,8 +88,24 @@ static size_t pass_over(struct ff_intake *in, struct ff_str s)
 	return in->skipping ? s.n : 0;
 }
 
+/* The unfinished frame is passed over. */
+static void give_up(struct ff_intake *in)
+{
+	struct ff_str message, all = ff_buf_str(&in->pending);
+	uint64_t used = 0;
+	if (ff_syslog_frame(all, &message, &used) == FF_SYSLOG_MORE && used > all.n) {
+		in->skip = used - all.n; /* counted: up to its end */
+	} else {
+		in->skipping = true; /* to the next newline */
+	}
+	ff_buf_finish(&in->pending);
+}
+
 void ff_intake_syslog_bytes(struct ff_intake *in, struct ff_str s)
 {
+	if (!in->skip && !in->skipping && !ff_intake_has_room(in, s.n)) {
+		give_up(in);
+	}
 	ff_buf_adds(&in->pending, s);
 	for (;;) {
 		struct ff_str all = ff_buf_str(&in->pending);

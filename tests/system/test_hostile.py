@@ -346,6 +346,30 @@ def test_endless_line(t):
     daemon.stop()
 
 
+def test_unfinished(t):
+    """Twenty long lines without an end: all together they have a limit, and who ends his is heard."""
+    daemon = t.start()
+    other = Healthy(t, daemon)
+    first = b'{"job":"long","message":"first"}\n{"job":"long","message":"'
+    crowd = [connect(daemon, seconds=60) for _ in range(20)]
+    for s in crowd:
+        s.sendall(first + b"x" * (8 << 20))
+    poll.until("lines given up", lambda: counter(daemon, "lines_no_room") > 0)
+    memory = daemon.memory()
+    print(f"  {memory >> 20} MiB")
+    t.check(memory < MEMORY, f"{memory} bytes of memory for unfinished lines")
+    for s in crowd:
+        s.sendall(b'"}\n{"job":"long","message":"last"}\n')
+        s.shutdown(socket.SHUT_WR)
+    for s in crowd:
+        while s.recv(4096):
+            pass
+    skipped = counter(daemon, "lines_no_room")
+    t.check(0 < skipped < 20, f"{skipped} of 20 lines were skipped")
+    alive(t, daemon, other, "unfinished lines")
+    daemon.stop()
+
+
 # -- gone without a word
 
 def test_vanishing(t):
@@ -418,5 +442,5 @@ def test_wrong_port(t):
 
 if __name__ == "__main__":
     trial.files_limit(2 * PLACES)
-    trial.main(__doc__, test_crowd, test_few_files, test_no_files, test_storm, test_silent, test_drip, test_deaf, test_flood, test_endless_line,
+    trial.main(__doc__, test_crowd, test_few_files, test_no_files, test_storm, test_silent, test_drip, test_deaf, test_flood, test_endless_line, test_unfinished,
                test_vanishing, test_half_open, test_wrong_port)

@@ -173,6 +173,50 @@ def test_syslog(t):
     daemon.stop()
 
 
+def test_acks(t):
+    """JSON Lines with source and offset: what is committed is acknowledged, what comes again is dropped, and nothing is lost with a daemon."""
+    daemon = t.start()
+    rows, at = [], {"a": 0, "b": 0}
+    for i in range(400):
+        source = "ab"[i % 2]
+        message = f"step {i} " + "x" * t.rng.randrange(200)
+        rows.append({"job": "acked", "source": source, "offset": at[source], "stream": f"{source}.log", "message": message})
+        at[source] += len(message) + 1
+    acked = dict.fromkeys(at, 0)
+    lives = 0
+    while acked != at:
+        lives += 1
+        t.check(lives < 50, f"no end after 50 lives: {acked} of {at}")
+        todo = [r for r in rows if r["offset"] >= acked[r["source"]]]
+        if lives % 2:
+            todo = todo[:t.rng.randrange(1, len(todo) + 1)]
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
+            s.connect(str(daemon.ingest))
+            s.sendall(b"".join(json.dumps(r).encode() + b"\n" for r in todo))
+            wanted = {**acked, **{r["source"]: r["offset"] + len(r["message"]) + 1 for r in todo}}
+            raw = b""
+            while acked != wanted:
+                more = s.recv(65536)
+                t.check(more, "closed before the last acknowledgement")
+                *lines, raw = (raw + more).split(b"\n")
+                for line in lines:
+                    ack = json.loads(line)
+                    t.same(set(ack), {"event", "source", "offset"}, "keys of an ack")
+                    t.check(acked[ack["source"]] <= ack["offset"] <= wanted[ack["source"]], f"{ack} after {acked}")
+                    acked[ack["source"]] = ack["offset"]
+                if t.rng.random() < 0.3:
+                    break
+        daemon.restart()
+    for r in rows[:50]:  # what is known already
+        send(daemon, json.dumps(r).encode() + b"\n")
+    kept = texts(daemon, "acked")
+    t.same(kept, {f"{s}.log": [r["message"] for r in rows if r["source"] == s] for s in "ab"}, "text")
+    t.check(counter(daemon, "resent") > 0, "what came again is not counted")
+    t.same(counter(daemon, "gaps"), 0, "gaps")
+    daemon.stop()
+
+
 def test_vector(t):
     """The forms of Vector's sources file and kubernetes_logs behind its sink socket (docs: vector.dev), a job named by a label."""
     daemon = t.start()
@@ -189,4 +233,4 @@ def test_vector(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected, test_fluent_bit, test_syslog, test_vector)
+    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected, test_fluent_bit, test_syslog, test_vector, test_acks)

@@ -528,9 +528,63 @@ START_TEST(test_jsonl_ack)
 	ck_assert_uint_eq(ff_intake_usable(in), 3);
 	ff_intake_ack(in, (uint64_t[]){2, 7}, (uint64_t[]){2, 9}, 1, &b);
 	check_buf(&b, "{\"event\":\"ack\",\"source\":\"x\",\"offset\":7}\n");
+	ff_buf_clear(&b);
+	ff_intake_ack(in, (uint64_t[]){2, FF_INTAKE_SAID}, (uint64_t[]){2, 9}, 1, &b);
+	ck_assert_uint_eq(b.len, 0);
+	/* a source of several streams: which of them is said */
+	feed(in, "{\"job\":\"j\",\"source\":\"x\",\"stream\":\"b\",\"message\":\"a\"}\n");
+	ff_intake_ack(in, (uint64_t[]){2, 7, 2}, (uint64_t[]){2, 9, 2}, 1, &b);
+	check_buf(&b,
+		"{\"event\":\"ack\",\"source\":\"x\",\"stream\":\"-\",\"offset\":7}\n"
+		"{\"event\":\"ack\",\"source\":\"x\",\"stream\":\"b\",\"offset\":2}\n");
 	ck_assert_int_eq(runs.runs[0]->ended_us, NOW);
 	ff_buf_finish(&b);
 	ff_intake_destroy(in);
+}
+END_TEST
+
+/* Unfinished lines of all connections have a limit together: the one beyond is skipped, up to its
+ * end and no further, in either dialect that has long ones; what was finished is given back. */
+static const struct {
+	const char *front, *end, *text;
+	size_t done; /* lines of it that are kept */
+} unfinished[] = {
+	{"{\"job\":\"j\",\"message\":\"first\"}\n{\"job\":\"j\",\"message\":\"", "\"}\n",
+		"{\"job\":\"j\",\"message\":\"last\"}\n", 2},
+	{"<13>1 - - a - - [x job=\"j\"] first\n<13>1 - - a - - [x job=\"j\"] ", "\n",
+		"<13>1 - - a - - [x job=\"j\"] last\n", 2},
+	{"33 <13>1 - - a - - [x job=\"j\"] first600028 <13>1 - - a - - [x job=\"j\"] ", "",
+		"32 <13>1 - - a - - [x job=\"j\"] last", 2},
+};
+
+START_TEST(test_room)
+{
+	struct ff_intake_room room = {FF_UNFINISHED_ALL - 300000};
+	struct ff_intake_options o = {.peer = "uid-0", .room = &room};
+	struct ff_intake *in = ff_intake_create(&runs, &o, NULL, NULL);
+	struct ff_buf filler = {0};
+	for (int i = 0; i < 60000; i++) {
+		ff_buf_addc(&filler, 'x');
+	}
+	feed(in, unfinished[_i].front);
+	for (int i = 0; i < 4; i++) {
+		ff_intake_feed(in, filler.p, filler.len, NOW);
+	}
+	ck_assert_uint_gt(room.used, FF_UNFINISHED_ALL - 100000);
+	ck_assert_uint_le(room.used, FF_UNFINISHED_ALL);
+	for (int i = 0; i < 6; i++) {
+		ff_intake_feed(in, filler.p, filler.len, NOW);
+	}
+	ck_assert_uint_eq(room.used, FF_UNFINISHED_ALL - 300000);
+	feed(in, unfinished[_i].end);
+	feed(in, unfinished[_i].text);
+	const struct ff_job *job = runs.runs[0]->job;
+	ck_assert_uint_eq(job->counts[FF_COUNT_lines_no_room], 1);
+	ck_assert_uint_eq(job->counts[FF_COUNT_lines], unfinished[_i].done);
+	ck_assert_uint_eq(job->counts[FF_COUNT_bad_json] + job->counts[FF_COUNT_bad_syslog], 0);
+	ff_intake_destroy(in);
+	ck_assert_uint_eq(room.used, FF_UNFINISHED_ALL - 300000);
+	ff_buf_finish(&filler);
 }
 END_TEST
 
@@ -1316,6 +1370,7 @@ int main(void)
 	tcase_add_test(tc, test_jsonl_online);
 	LOOP(tc, test_jsonl_clock, sizeof clocks / sizeof clocks[0]);
 	tcase_add_test(tc, test_jsonl_ack);
+	tcase_add_loop_test(tc, test_room, 0, N(unfinished));
 	tcase_add_test(tc, test_jsonl_declared_once);
 	tcase_add_test(tc, test_jsonl_long);
 	tcase_add_loop_test(tc, test_syslog, 0, 12);
