@@ -82,7 +82,7 @@ struct conn {
 };
 
 static void release(struct conn *c);
-static void detach(struct conn *c);
+static void let_go(struct conn *c, bool shared);
 
 struct conn *conn_next(const struct conn *c)
 {
@@ -220,7 +220,7 @@ void conn_close(struct conn *c)
 	}
 	ff_log_debug("conn", "peer=%s bytes=%llu closed", c->peer, (unsigned long long)c->bytes);
 	release(c);
-	detach(c);
+	let_go(c, false);
 	ledger_forget(c->server->d->ledger, &c->wait);
 	unlink_conn(c);
 	c->state = CONN_CLOSED;
@@ -505,6 +505,20 @@ static const struct ff_intake_ops intake_ops = {
 
 /* ---- input */
 
+/* What is committed from now on is no news for it: of streams that are nobody's alone, or of all. */
+static void let_go(struct conn *c, bool shared)
+{
+	size_t n = 0;
+	const struct ff_intake_stream *streams =
+		c->intake ? ff_intake_streams(c->intake, &n) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
+		if (ss && ss->conn == c && (!shared || feeder_is_shared(ss))) {
+			ss->conn = NULL;
+		}
+	}
+}
+
 /* It speaks for nobody any more: its streams have ended or vanished. */
 static void release(struct conn *c)
 {
@@ -512,21 +526,8 @@ static void release(struct conn *c)
 		return;
 	}
 	c->ended = true;
+	let_go(c, true); /* of those that others go on with the intake knows nothing any more */
 	feeder_release(c->server->d->ledger, c->intake);
-}
-
-/* What is committed from now on is no news for it. */
-static void detach(struct conn *c)
-{
-	size_t n = 0;
-	const struct ff_intake_stream *streams =
-		c->intake ? ff_intake_streams(c->intake, &n) : NULL;
-	for (size_t i = 0; i < n; i++) {
-		struct stream_state *ss = streams[i].stream ? streams[i].stream->user : NULL;
-		if (ss && ss->conn == c) {
-			ss->conn = NULL;
-		}
-	}
 }
 
 /* Facts can change without a word of it (a clock object). */

@@ -7,7 +7,7 @@ import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support import shippers, trial  # noqa: E402
+from support import poll, shippers, trial  # noqa: E402
 from support.http import Connection  # noqa: E402
 
 WIRE = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "wire"
@@ -217,6 +217,38 @@ def test_acks(t):
     daemon.stop()
 
 
+def test_raw_shared(t):
+    """Raw text of one user over several connections is one stream; whoever goes first, the others go on."""
+    daemon = t.start(options=[("default-job", "pasted")])
+
+    def kept():
+        answer = daemon.api.request("GET", "/v1/jobs/pasted/export")
+        return [m for texts_of in texts(daemon, "pasted").values() for m in texts_of] if answer.status == 200 else []
+
+    wanted = []
+    for round in range(3):
+        senders = []
+        for k in range(4):
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(str(daemon.ingest))
+            senders.append(s)
+        for k in t.rng.sample(range(4), 4) + t.rng.sample(range(4), 4):
+            line = f"round {round} sender {k} line {len(wanted)}"
+            wanted.append(line)
+            senders[k].sendall(line.encode() + b"\n")
+            poll.until(f"{line!r}", lambda: line in kept())
+        for k in t.rng.sample(range(4), 4):
+            senders[k].close()
+            senders[k] = None
+            for s in filter(None, senders):
+                line = f"round {round} line {len(wanted)}"
+                wanted.append(line)
+                s.sendall(line.encode() + b"\n")
+                poll.until(f"{line!r}", lambda: line in kept())
+    t.same(kept(), wanted, "text")
+    daemon.stop()
+
+
 def test_vector(t):
     """The forms of Vector's sources file and kubernetes_logs behind its sink socket (docs: vector.dev), a job named by a label."""
     daemon = t.start()
@@ -233,4 +265,4 @@ def test_vector(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected, test_fluent_bit, test_syslog, test_vector, test_acks)
+    trial.main(__doc__, test_otlp_exporter, test_otlp_batches, test_otlp_rejected, test_fluent_bit, test_syslog, test_vector, test_raw_shared, test_acks)
