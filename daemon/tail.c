@@ -434,6 +434,7 @@ int tail_set_patterns(struct tail *t, const struct ff_option_list *list, struct 
 			files_pattern_leave(before[i]);
 		} else {
 			let_go_pattern(t, before[i]);
+			before[i] = NULL;
 		}
 	}
 	int r = 0;

@@ -19,6 +19,14 @@ def steps(first, last):
     return b"".join(b"step %d loss 2.25\n" % i for i in range(first, last))
 
 
+def behind(folder, program, prefix):
+    """A program that is another one, started by what stands before it."""
+    wrapper = folder / "wrapper"
+    wrapper.write_text(f"#!/bin/sh\nexec {' '.join(prefix)} {program} \"$@\"\n")
+    wrapper.chmod(0o755)
+    return wrapper
+
+
 def start(t, *patterns, prefix=(), user=None):
     """A daemon that follows these; under another user or behind another program where that is wanted."""
     options = [("tail", p) for p in patterns]
@@ -26,10 +34,7 @@ def start(t, *patterns, prefix=(), user=None):
         prefix = ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *prefix)
     if not prefix:
         return t.start(options=options)
-    wrapper = t.folder / "wrapper"
-    wrapper.write_text(f"#!/bin/sh\nexec {' '.join(prefix)} {t.daemon} \"$@\"\n")
-    wrapper.chmod(0o755)
-    daemon = Daemon(wrapper, t.folder / "daemon", options)
+    daemon = Daemon(behind(t.folder, t.daemon, prefix), t.folder / "daemon", options)
     if user is not None:
         t.folder.chmod(0o755)
         for path in (daemon.folder, *daemon.folder.rglob("*")):

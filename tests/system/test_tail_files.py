@@ -2,6 +2,7 @@
 """What files do while they are tailed: rotation, truncation, holes, vanished and unreadable ones, links, foreign owners."""
 import os
 import pathlib
+import signal
 import socket
 import stat
 import subprocess
@@ -231,6 +232,41 @@ def test_unreadable_and_readable_again(t):
     daemon.stop()
 
 
+def test_patterns_set_at_run_time(t):
+    """SIGHUP with other patterns: new folders are followed, those of removed ones are not, what stays goes on untouched, and a bad one changes nothing."""
+    logs = t.folder / "logs"
+    pattern = lambda name: ("tail", logs / name / "{job}" / "{name}")
+    for n, name in enumerate(("one", "two", "three")):
+        put(logs / name / name / "rank-0.log", steps(0, 1 + n))
+    daemon = t.start(options=[pattern("one"), pattern("two")])
+
+    def reload(*patterns):
+        done = lambda: counter(daemon, "reloads") + counter(daemon, "reloads_refused")
+        before = done()
+        daemon.configure(patterns)
+        daemon.process.send_signal(signal.SIGHUP)
+        poll.until("the reload", lambda: done() > before)
+
+    wait_lines(daemon, {"one/rank-0.log": 1}, "one")
+    wait_lines(daemon, {"two/rank-0.log": 2}, "two")
+    reload(pattern("two"), pattern("three"))
+    wait_lines(daemon, {"three/rank-0.log": 3}, "three")
+    poll.until("two are followed", lambda: daemon.status()["tail"]["files"] == 2)
+    put(logs / "one" / "one" / "rank-0.log", steps(1, 9))
+    put(logs / "two" / "two" / "rank-0.log", steps(2, 9))
+    wait_lines(daemon, {"two/rank-0.log": 9}, "two")
+    t.same(lines(daemon, "one"), {"one/rank-0.log": 1}, "lines of what was removed")
+    reload(("tail", "not/absolute"), pattern("one"))
+    put(logs / "three" / "three" / "rank-0.log", steps(3, 9))
+    wait_lines(daemon, {"three/rank-0.log": 9}, "three")
+    reload(pattern("one"), pattern("two"), pattern("three"), ("tail", logs / "**" / "{job}" / "{name}"))   # twice the same files
+    wait_lines(daemon, {"one/rank-0.log": 9}, "one")
+    for name in ("one", "two", "three"):
+        put(logs / name / name / "rank-0.log", steps(9, 10))
+        wait_lines(daemon, {f"{name}/rank-0.log": 10}, name)
+    daemon.stop()
+
+
 # ---- who may be followed
 
 def test_links_of_root_and_of_users(t):
@@ -402,5 +438,6 @@ def sum_lines(daemon, job):
 if __name__ == "__main__":
     trial.main(__doc__, test_rotation_by_rename, test_rotation_out_of_the_pattern, test_truncation, test_copytruncate, test_small_hole,
                test_reused_inode, test_attempt_made_again, test_deep_folders_appear_later, test_many_files_few_descriptors,
+               test_patterns_set_at_run_time,
                test_unreadable_and_readable_again, test_links_of_root_and_of_users, test_foreign_owner, test_no_regular_files,
                test_swapped_while_followed, test_odd_names)
