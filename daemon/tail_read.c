@@ -282,7 +282,7 @@ bool tail_read_poll(struct files *f, struct file *file)
 		return true;
 	}
 	bool go_on = read_up(f, file, (uint64_t)st.st_size);
-	if (file->root->flushes && !file->unseen_us) {
+	if (!quiet_us(f, file) && !file->unseen_us) {
 		tail_read_close(f, file);
 	}
 	return go_on;
