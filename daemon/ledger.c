@@ -179,7 +179,8 @@ static void queue_stream(struct ledger *l, struct stream_state *ss)
 void ledger_touch(struct ledger *l, struct ff_run *run, struct ff_stream *s)
 {
 	struct run_state *rs = heard(l, run);
-	if (rs->heard_at - rs->heard_stored >= HEARD_STEP) {
+	ff_usec step = l->d->config->keep_age / 8;
+	if (rs->heard_at - rs->heard_stored >= (step < HEARD_STEP ? step : HEARD_STEP)) {
 		queue_run(l, rs);
 	}
 	queue_stream(l, ledger_stream(l, run, s));

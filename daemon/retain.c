@@ -15,11 +15,12 @@
 #include <stdlib.h>
 
 #define LOOK_US (2 * FF_SECOND) /* between two looks; less if keep-age is short */
-#define LOOK_LEAST_MS 100
+#define GRACE_US (60 * FF_SECOND) /* after the start: senders come back before their runs are old */
 
 struct retain {
 	struct daemon *d;
 	uv_timer_t timer;
+	ff_usec begun_us; /* the loop's time */
 	size_t going; /* runs that were dropped and are not gone from the disk */
 	bool over;    /* more than keep-size, and nothing that may go */
 	struct retain_wait *waiting;
@@ -27,16 +28,22 @@ struct retain {
 
 static void on_timer(uv_timer_t *timer);
 
-static void plan(struct retain *r, bool now)
+/* A part of keep-age, which is short in tests alone, and at most so much. */
+static ff_usec part_us(const struct retain *r, ff_usec most_us)
 {
 	ff_usec us = r->d->config->keep_age / 8;
-	uint64_t ms = (uint64_t)(us < LOOK_US ? us : LOOK_US) / 1000;
+	return us < most_us ? us : most_us;
+}
+
+static ff_usec loop_now(const struct retain *r)
+{
+	return (ff_usec)uv_now(&r->d->loop) * 1000;
+}
+
+static void plan(struct retain *r, ff_usec us)
+{
 	if (!uv_is_closing((uv_handle_t *)&r->timer)) {
-		uv_timer_start(&r->timer, on_timer,
-			now                  ? 0
-				: ms < LOOK_LEAST_MS ? LOOK_LEAST_MS
-						     : ms,
-			0);
+		uv_timer_start(&r->timer, on_timer, (uint64_t)us / 1000, 0);
 	}
 }
 
@@ -51,7 +58,8 @@ int retain_open(struct daemon *d, struct retain **ret, struct ff_err *err)
 	}
 	r->timer.data = r;
 	*ret = r;
-	plan(r, false);
+	r->begun_us = loop_now(r);
+	plan(r, part_us(r, LOOK_US));
 	return 0;
 }
 
@@ -89,6 +97,7 @@ bool retain_is_open(const struct ff_run *run)
 	return has_speaker(run) || !(ended || ff_facts_ended(&run->job->facts));
 }
 
+/* Whoever keeps a pointer into a run is told here. */
 void retain_drop(struct daemon *d, struct ff_run *run, enum retain_why why)
 {
 	static const char *const words[] = {
@@ -172,7 +181,9 @@ static void look(struct retain *r)
 {
 	struct daemon *d = r->d;
 	bool over = is_over(d);
-	struct ff_run *run = find_oldest(d, clock_wall() - d->config->keep_age, false);
+	bool grace = loop_now(r) - r->begun_us < part_us(r, GRACE_US);
+	struct ff_run *run =
+		grace ? NULL : find_oldest(d, clock_wall() - d->config->keep_age, false);
 	enum retain_why why = RETAIN_AGE;
 	if (!run && over) {
 		run = find_oldest(d, INT64_MAX, true);
@@ -196,7 +207,7 @@ static void on_timer(uv_timer_t *timer)
 	if (!r->going && !r->d->stopping) {
 		look(r); /* what it drops is seen when it is gone */
 	}
-	plan(r, false);
+	plan(r, part_us(r, LOOK_US));
 }
 
 /* ---- when it is gone */
@@ -236,7 +247,7 @@ void retain_on_gone(struct retain *r, uint32_t run, uint64_t bytes)
 	for (struct retain_wait *w = take_waiting(r, run); w; w = take_waiting(r, run)) {
 		w->fn(w->ud, bytes);
 	}
-	plan(r, !r->going);
+	plan(r, r->going ? part_us(r, LOOK_US) : 0);
 }
 
 void retain_describe(const struct daemon *d, struct ff_jw *w)

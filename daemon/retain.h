@@ -1,9 +1,10 @@
 /* retain: how long runs are kept. The loop's side; store_keep.h is the store's.
  *
- * Each 2 s, and after a run went: runs that nothing was heard of for `keep-age` go; while the
- * store and the segment files together hold more than `keep-size`, runs that have ended and are
- * final go too. The one that was heard longest ago is first, one at a time. A run that a connection
- * speaks for never goes by itself. What goes leaves memory at once and the disk bit by bit.
+ * Each 2 s, and after a run went: runs that nothing was heard of for `keep-age` go (not in the
+ * first minute after a start, in which their senders come back); while the store and the segment
+ * files together hold more than `keep-size`, runs that have ended and are final go too. The one
+ * that was heard longest ago is first, one at a time. A run that a connection speaks for never goes
+ * by itself. What goes leaves memory at once and the disk bit by bit.
  *
  * A run can be forgotten on demand too. Its connections are told and closed (native), or go on with
  * another run (JSON Lines, raw text, syslog): a sender that says hello again means it, so that it

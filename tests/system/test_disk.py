@@ -114,7 +114,7 @@ def test_migration_killed(t):
     daemon.stop()
     path = daemon.store_path()
     copy, part = path.with_name("store.db.v1"), path.with_name("store.db.v1.part")
-    age(path, rows=5000)
+    age(path, rows=2000)
     old = tables(path)
     begun = path.read_bytes()
     now = None
