@@ -253,13 +253,14 @@ static int check_listen(const struct config *c, const char *key, const struct ff
 	return 0;
 }
 
-static int check_tail(const struct config *c, struct ff_err *err)
+static int check_patterns(
+	const struct ff_option_list *list, const char *key, struct ff_err *err)
 {
-	for (size_t i = 0; i < c->tail.n; i++) {
+	for (size_t i = 0; i < list->n; i++) {
 		struct ff_err why = {0};
-		struct ff_path_pattern *p = ff_path_pattern_parse(c->tail.v[i], &why);
+		struct ff_path_pattern *p = ff_path_pattern_parse(list->v[i], &why);
 		if (!p) {
-			return ff_err_set(err, FF_EUSAGE, "tail: %s", why.text);
+			return ff_err_set(err, FF_EUSAGE, "%s: %s", key, why.text);
 		}
 		ff_path_pattern_destroy(p);
 	}
@@ -300,7 +301,10 @@ int config_check(const struct config *c, struct ff_err *err)
 		r = check_listen(c, "api-listen", &c->api_listen, err);
 	}
 	if (r == 0) {
-		r = check_tail(c, err);
+		r = check_patterns(&c->tail, "tail", err);
+	}
+	if (r == 0) {
+		r = check_patterns(&c->tail_node, "tail-node", err);
 	}
 	if (r == 0) {
 		r = check_catalog(c, err);

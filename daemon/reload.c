@@ -132,7 +132,7 @@ static void take_access(struct daemon *d, struct fresh *f)
 static void take_tail(struct daemon *d)
 {
 	struct ff_err err = {0};
-	if (tail_set_patterns(d->tail, &d->config->tail, &err) < 0) {
+	if (tail_set_patterns(d->tail, &d->config->tail, &d->config->tail_node, &err) < 0) {
 		ff_log_error("reload", "tail: %s", err.text);
 	}
 }

@@ -135,7 +135,7 @@ static void limit_connections(struct server *s)
 		return;
 	}
 	uint64_t files = limit.rlim_cur > FILES_OTHERS ? limit.rlim_cur - FILES_OTHERS : 16;
-	files = s->d->config->tail.n ? files / 2 : files;
+	files = s->d->config->tail.n || s->d->config->tail_node.n ? files / 2 : files;
 	if (files < FF_CONNS_MAX) {
 		s->conns_max = (size_t)files;
 		ff_log_warn("server",

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "clock.h"
+#include "feed/nodes.h"
 #include "shell/log.h"
 
 #include <errno.h>
@@ -137,6 +138,51 @@ static bool may_join(struct tail *t, struct ff_run *run, const struct files_noti
 	return false;
 }
 
+/* What a node's own log is, by its name: a kernel's, or a scheduler's. Other files of a machine may
+ * hold a kernel's lines too, but anybody's as well: they are not believed. */
+static void name_kind(struct ff_origin *o)
+{
+	static const char *const words[] = {"slurm", "kubelet", "kern", "dmesg"};
+	const char *base = strrchr(o->name, '/');
+	base = base ? base + 1 : o->name;
+	o->kind = FF_STREAM_KERNEL;
+	o->kind_declared = true;
+	bool own = false;
+	for (size_t i = 0; i < sizeof words / sizeof *words && !own; i++) {
+		own = strstr(base, words[i]) != NULL;
+		o->kind = own && i < 2 ? FF_STREAM_SCHEDULER : FF_STREAM_KERNEL;
+	}
+	o->trusted = o->trusted && own;
+}
+
+/* A log of a node, of this host where the path names none. */
+static struct ff_stream *open_node_stream(struct tail *t, const char *root,
+	const struct files_notice *n, const struct ff_path_identity *id, const char *source,
+	struct ff_run **ret_run)
+{
+	char host[FF_JOB_ID_MAX + 1] = "";
+	size_t size = sizeof host;
+	struct ff_err err = {0};
+	bool trusted = n->uid == 0 || n->uid == (int64_t)geteuid();
+	(void)uv_os_gethostname(host, &size);
+	struct ff_origin origin = {.name = name_of(root, n),
+		.node = id->node ? id->node : host,
+		.source = source,
+		.rank = FF_UNKNOWN,
+		.local_rank = FF_UNKNOWN,
+		.attempt = FF_UNKNOWN,
+		.pid = FF_UNKNOWN,
+		.tailed = true,
+		.trusted = trusted};
+	name_kind(&origin);
+	if (ff_nodes_resolve(&t->d->runs, ff_str_z(origin.node), trusted ? FF_NODE_TRUSTED : n->uid,
+		    clock_wall(), ret_run, &err) < 0) {
+		ff_log_warn("tail", "path=%s: %s, ignoring", n->path, err.text);
+		return NULL;
+	}
+	return ff_job_stream((*ret_run)->job, &origin);
+}
+
 static struct ff_stream *open_stream(struct tail *t, const char *root, const struct files_notice *n,
 	const struct ff_path_identity *id, const char *source, struct ff_run **ret_run)
 {
@@ -160,11 +206,6 @@ static struct ff_stream *open_stream(struct tail *t, const char *root, const str
 		.trusted = (n->uid == 0 || n->uid == (int64_t)geteuid()) && id->kind_known &&
 			(id->kind == FF_STREAM_KERNEL || id->kind == FF_STREAM_SCHEDULER),
 	};
-	if (strlen(origin.name) > FF_NAME_MAX) {
-		ff_log_warn(
-			"tail", "path=%s is longer than %u bytes, ignoring", n->path, FF_NAME_MAX);
-		return NULL;
-	}
 	if (ff_runs_resolve(&t->d->runs, ff_str_z(job), id->run ? &run_name : NULL, source,
 		    n->first ? FF_RUN_FEED : FF_RUN_LIVE, clock_wall(), ret_run, &err) < 0) {
 		ff_log_warn("tail", "path=%s: %s, ignoring", n->path, err.text);
@@ -182,12 +223,20 @@ static struct tail_file *open_new(struct tail *t, const struct files_notice *n)
 	if (!pattern || !ff_path_pattern_match(pattern->parsed, ff_str_z(n->path), &id)) {
 		return NULL;
 	}
+	const char *root = ff_path_pattern_root(pattern->parsed);
+	if (strlen(name_of(root, n)) > FF_NAME_MAX) {
+		ff_log_warn(
+			"tail", "path=%s is longer than %u bytes, ignoring", n->path, FF_NAME_MAX);
+		ff_path_identity_finish(&id);
+		return NULL;
+	}
 	struct tail_file *f = make_file(t, n);
 	(void)snprintf(source, sizeof source, "tail:%llu:%llu:%llu", (unsigned long long)f->device,
 		(unsigned long long)f->inode, (unsigned long long)f->generation);
 	struct ff_run *run;
-	struct ff_stream *s = open_stream(
-		t, ff_path_pattern_root(pattern->parsed), n, &id, source, &run);
+	struct ff_stream *s = pattern->of_node
+		? open_node_stream(t, root, n, &id, source, &run)
+		: open_stream(t, root, n, &id, source, &run);
 	ff_path_identity_finish(&id);
 	if (!s) {
 		tail_file_destroy(f);
@@ -379,52 +428,61 @@ static void let_go_pattern(struct tail *t, struct files_pattern *p)
 	files_pattern_leave(p);
 }
 
-static struct files_pattern *find_text(struct files_pattern **v, size_t n, const char *text)
+static struct files_pattern *find_text(
+	struct files_pattern **v, size_t n, const char *text, bool of_node)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (v[i] && !strcmp(v[i]->text, text)) {
+		if (v[i] && v[i]->of_node == of_node && !strcmp(v[i]->text, text)) {
 			return v[i];
 		}
 	}
 	return NULL;
 }
 
-/* Those of the list, each once; what is followed already is taken as it is. NULL with err. */
-static struct files_pattern **make_patterns(
-	struct tail *t, const struct ff_option_list *list, size_t *ret_n, struct ff_err *err)
+/* A list of patterns in the making. */
+struct pattern_list {
+	struct files_pattern **v;
+	size_t n;
+};
+
+/* Those of the list, each once; what is followed already is taken as it is. False with err. */
+static bool add_patterns(struct tail *t, struct pattern_list *to, const struct ff_option_list *list,
+	bool of_node, struct ff_err *err)
 {
-	struct files_pattern **v = ff_xcalloc(list->n + 1, sizeof(struct files_pattern *));
-	size_t n = 0;
 	for (size_t i = 0; i < list->n; i++) {
-		if (find_text(v, n, list->v[i])) {
+		if (find_text(to->v, to->n, list->v[i], of_node)) {
 			continue;
 		}
-		v[n] = find_text(t->patterns, t->npatterns, list->v[i]);
-		if (v[n]) {
-			atomic_fetch_add(&v[n]->users, 1);
+		struct files_pattern *p =
+			find_text(t->patterns, t->npatterns, list->v[i], of_node);
+		if (p) {
+			atomic_fetch_add(&p->users, 1);
 		} else {
-			v[n] = files_pattern_create(++t->last_pattern, list->v[i], err);
+			p = files_pattern_create(++t->last_pattern, list->v[i], err);
 		}
-		if (!v[n]) {
-			while (n) {
-				files_pattern_leave(v[--n]);
-			}
-			free(v);
-			return NULL;
+		if (!p) {
+			return false;
 		}
-		n++;
+		p->of_node = of_node;
+		to->v[to->n++] = p;
 	}
-	*ret_n = n;
-	return v;
+	return true;
 }
 
-int tail_set_patterns(struct tail *t, const struct ff_option_list *list, struct ff_err *err)
+int tail_set_patterns(struct tail *t, const struct ff_option_list *list,
+	const struct ff_option_list *nodes, struct ff_err *err)
 {
-	size_t n = 0;
-	struct files_pattern **now = make_patterns(t, list, &n, err);
-	if (!now) {
+	struct pattern_list all = {
+		.v = ff_xcalloc(list->n + nodes->n + 1, sizeof(struct files_pattern *))};
+	if (!add_patterns(t, &all, list, false, err) || !add_patterns(t, &all, nodes, true, err)) {
+		while (all.n) {
+			files_pattern_leave(all.v[--all.n]);
+		}
+		free(all.v);
 		return FF_EUSAGE;
 	}
+	struct files_pattern **now = all.v;
+	size_t n = all.n;
 	struct files_pattern **before = t->patterns;
 	size_t nbefore = t->npatterns;
 	t->patterns = now;
@@ -439,7 +497,7 @@ int tail_set_patterns(struct tail *t, const struct ff_option_list *list, struct 
 	}
 	int r = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (find_text(before, nbefore, now[i]->text)) {
+		if (find_text(before, nbefore, now[i]->text, now[i]->of_node)) {
 			continue;
 		}
 		struct thread *th = thread_to_probe(t, err);
@@ -715,7 +773,7 @@ int tail_open(struct daemon *d, struct tail **ret, struct ff_err *err)
 	}
 	t->async.data = t;
 	t->handle_open = true;
-	return tail_set_patterns(t, &d->config->tail, err);
+	return tail_set_patterns(t, &d->config->tail, &d->config->tail_node, err);
 }
 
 void tail_stop(struct tail *t)

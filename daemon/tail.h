@@ -31,11 +31,13 @@ const char *tail_file_place(const struct tail_file *t, uint64_t *ret_device, uin
 /* Starts the threads; restored streams have to be there. */
 int tail_open(struct daemon *d, struct tail **ret, struct ff_err *err);
 void tail_hold(struct tail *t, bool hold);
-/* From now on these patterns are followed (borrowed; what is there twice counts once): files of new
+/* From now on these patterns, of jobs' files and of nodes' own logs (feed/nodes.h), are followed
+ * (borrowed; what is there twice counts once): files of new
  * ones are looked for, those of removed ones are let go, as if they had vanished; what is in both
  * lists goes on untouched. FF_EUSAGE with err if one is no pattern: then nothing has changed;
  * FF_ELIMIT if no thread can be started. */
-int tail_set_patterns(struct tail *t, const struct ff_option_list *list, struct ff_err *err);
+int tail_set_patterns(struct tail *t, const struct ff_option_list *list,
+	const struct ff_option_list *nodes, struct ff_err *err);
 
 /* Looks for what there is now; the run's files count as read to their end when it was read.
  * Repeated calls look again. */

@@ -88,6 +88,7 @@ struct files; /* a thread */
 struct files_pattern {
 	uint64_t number; /* never given twice */
 	char *text;
+	bool of_node; /* its files are nodes' own logs; of no account to the threads */
 	struct ff_path_pattern *parsed;
 	atomic_uint users;
 };

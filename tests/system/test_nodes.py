@@ -62,6 +62,11 @@ def say(daemon, *objs):
     send(daemon, lines(objs))
 
 
+def stored(t, daemon, job):
+    """An export comes after the commit of all that is known."""
+    t.run("export", job, env=daemon.env)
+
+
 def at(seconds):
     return replay.rfc3339(int(seconds * 1e6))
 
@@ -85,7 +90,7 @@ def test_cases_without_job(t):
     """The verdict of a case is the same whether its nodes' logs name the job or not."""
     found = cases()
     t.check(len(found) > 50, f"{len(found)} cases with logs of nodes")
-    for r in found if t.everything else t.rng.sample(found, 25):
+    for r in found if t.everything else t.rng.sample(found, 12):
         named, bare = objects(r)
         a, b = (t.run("analyze", "--json", "-", input=lines(o), timeout=120).stdout.rstrip(b"\n") for o in (named, bare))
         t.check(without_clocks(a) == without_clocks(b), lambda: f"{r.name}{trial.difference(a, b)}")
@@ -93,7 +98,7 @@ def test_cases_without_job(t):
 
 def test_live_restart_export(t):
     """Live, after a crash, exported: one verdict; with two connections, as a job's and a node's lines come."""
-    for i, r in enumerate(t.rng.sample(cases(), len(cases()) if t.everything else 8)):
+    for i, r in enumerate(t.rng.sample(cases(), len(cases()) if t.everything else 4)):
         if not r.end or any(s["name"] in node_logs(r) and not s.get("node") and "slurmctld" not in s["name"] for s in r.streams):
             continue  # whose node is not said, and whose lines name no job: of one job's paste it is that job's, else nobody's
         _, bare = objects(r)
@@ -227,7 +232,7 @@ def test_kernel_log_of_a_fifo(t):
         t.check(v["events"][0]["arrived"] and v["events"][0]["offset"] == len("usb 1-1: new device\ncafé \\x1b[0m\n".encode()), f"{v['events']}")
         count = lambda: daemon.status()["counters"]["lines"]
         lines_before = count()
-        poll.until("all is stored", lambda: daemon.status()["store"]["queued_bytes"] == 0)
+        stored(t, daemon, "j")
         daemon.restart()
         t.same(count(), 0, "lines after the restart")
         f.write(record(8, "again") + record(9, XID) + record(10, "after"))
@@ -261,7 +266,7 @@ def test_kernel_log_of_this_host(t):
         v = json.loads(daemon.api.verdict("j"))
         t.same((v["verdict"], v["fault"]["id"]), ("node", "gpu-xid-79"), "verdict")
         t.check(bus in v["events"][0]["text"] and v["events"][0]["arrived"], f"{v['events']}")
-        poll.until("all is stored", lambda: daemon.status()["store"]["queued_bytes"] == 0)
+        stored(t, daemon, "j")
         before = daemon.status()["nodes"]
         daemon.restart()
         t.same(daemon.status()["nodes"]["events"], before["events"], "events after a crash: the same records are no new ones")
@@ -278,6 +283,40 @@ def test_kernel_log_refused(t):
     t.check(done.returncode == 64 and b"tail-node" in done.stderr, f"{done}")
     daemon = t.start(options=[("kernel-log", t.folder / "none")])
     t.check("none" in daemon.log_tail() and daemon.api.alive(), daemon.log_tail())
+    daemon.stop()
+
+
+def test_followed_files(t):
+    """kern.log and slurmctld.log of nodes, by `tail-node`: growth has a time; rotated; a file that anybody writes to is not believed."""
+    logs = t.folder / "cluster"
+    (logs / "gpu-1").mkdir(parents=True)
+    (logs / "gpu-1" / "kern.log").write_text("old: " + XID + "\n")
+    (logs / "gpu-1" / "messages").write_text("old\n")
+    daemon = t.start(options=[("tail-node", logs / "{node}" / "{name}"), ("tail", t.folder / "jobs" / "{job}" / "{name}")])
+    run_here(daemon, "j", "gpu-1")
+    poll.until("the log's node", lambda: daemon.status()["nodes"]["streams"] == 2)
+    t.same(json.loads(daemon.api.verdict("j"))["node"], None, "what stood in the file has no time")
+
+    def grow(name, text):
+        with open(logs / "gpu-1" / name, "a") as f:
+            f.write(text + "\n")
+
+    verdict = lambda: json.loads(daemon.api.verdict("j"))
+    grow("messages", XID.replace("79", "74"))
+    poll.until("likely, of a file that is anybody's", lambda: verdict()["node"] == "gpu-1")
+    t.same(verdict()["confidence"], "likely", "confidence")
+    grow("kern.log", XID.replace(": 79", ": 48"))
+    poll.until("the kernel's own log", lambda: any("kern.log" in e["id"] for e in daemon.api.items("/v1/jobs/j/events")))
+    (logs / "gpu-1" / "kern.log").rename(logs / "gpu-1" / "kern.log.1")
+    grow("kern.log", "what a file holds when it is found has no time")
+    poll.until("the new file", lambda: daemon.status()["nodes"]["streams"] == 3 and daemon.status()["tail"]["files"] == 3)
+    grow("kern.log", XID.replace(": 79", ": 95"))
+    poll.until("the rotated one", lambda: len([e for e in daemon.api.items("/v1/jobs/j/events") if "kern.log" in e["id"]]) == 2)
+    stored(t, daemon, "j")
+    events = daemon.api.items("/v1/jobs/j/events")
+    daemon.restart()
+    t.same(daemon.api.items("/v1/jobs/j/events"), events, "events after a crash")
+    t.same([j["job"] for j in daemon.api.items("/v1/jobs")], ["j"], "jobs")
     daemon.stop()
 
 
@@ -321,4 +360,4 @@ if __name__ == "__main__":
     trial.main(__doc__, test_cases_without_job, test_live_restart_export, test_nodes_are_no_jobs, test_late_line_is_a_new_version,
                test_line_that_fits_two_jobs, test_pid_decides, test_syslog_of_the_kernel,
                test_kernel_log_of_a_fifo, test_kernel_log_of_this_host, test_kernel_log_refused,
-               test_journal)
+               test_followed_files, test_journal)
