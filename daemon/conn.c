@@ -505,7 +505,8 @@ static const struct ff_intake_ops intake_ops = {
 
 /* ---- input */
 
-/* What is committed from now on is no news for it: of streams that are nobody's alone, or of all. */
+/* What is committed from now on is no news for it: of streams that are nobody's alone, or of all.
+ */
 static void let_go(struct conn *c, bool shared)
 {
 	size_t n = 0;
