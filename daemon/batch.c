@@ -25,6 +25,7 @@ void batch_destroy(struct batch *b)
 	free(b->drops);
 	free(b->texts);
 	free(b->marks);
+	free(b->hooks);
 	free(b->going);
 	ff_arena_finish(&b->arena);
 	free(b);
@@ -33,7 +34,7 @@ void batch_destroy(struct batch *b)
 size_t batch_rows(const struct batch *b)
 {
 	return b->nruns + b->ncontrols + b->nclocks + b->nstreams + b->nlanes + b->nevents +
-		b->ndrops + b->ngoing;
+		b->ndrops + b->nhooks + b->ngoing;
 }
 
 static struct ff_str keep(struct batch *b, struct ff_str s)

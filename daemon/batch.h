@@ -110,6 +110,12 @@ struct batch_mark { /* a connection's control objects that are stored with this 
 	uint64_t controls;
 };
 
+struct row_hook { /* what a target of hooks was told of a run (daemon/hook.h) */
+	uint32_t run; /* 0: value says since when the target is configured */
+	uint32_t target, event;
+	uint64_t value;
+};
+
 struct batch {
 	struct batch *next;
 	uint64_t seq; /* 1, 2 ... */
@@ -123,8 +129,9 @@ struct batch {
 	struct row_drop *drops;
 	struct batch_text *texts;
 	struct batch_mark *marks;
+	struct row_hook *hooks;
 	uint32_t *going; /* runs that go: no rows of them are in this or a later batch */
-	size_t ngoing, cgoing;
+	size_t ngoing, cgoing, nhooks, chooks;
 	size_t nruns, cruns, ncontrols, ccontrols, nclocks, cclocks, nstreams, cstreams;
 	size_t nlanes, clanes, nevents, cevents, ndrops, cdrops, ntexts, ctexts, nmarks, cmarks;
 	size_t bytes; /* about, of rows and text: what the queue is bounded by */

@@ -13,6 +13,8 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_MAX (1024u * 1024u)
 
@@ -276,6 +278,24 @@ static int check_catalog(const struct config *c, struct ff_err *err)
 	return r < 0 ? ff_err_set(err, FF_EUSAGE, "catalog: %s", why.text) : 0;
 }
 
+/* One file that can be run: there is no shell that would look for it or take arguments apart. */
+static int check_hooks(const struct config *c, struct ff_err *err)
+{
+	const char *program = c->hook_command, *url = c->hook_url;
+	struct stat st;
+	if (program &&
+		(*program != '/' || stat(program, &st) < 0 || !S_ISREG(st.st_mode) ||
+			access(program, X_OK) < 0)) {
+		return ff_err_set(err, FF_EUSAGE,
+			"hook-command: \"%s\" is not the absolute path of a program", program);
+	}
+	if (url && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
+		return ff_err_set(
+			err, FF_EUSAGE, "hook-url: \"%s\" is no http or https address", url);
+	}
+	return 0;
+}
+
 static int check_log(const struct config *c, struct ff_err *err)
 {
 	enum ff_log_level level;
@@ -308,6 +328,9 @@ int config_check(const struct config *c, struct ff_err *err)
 	}
 	if (r == 0) {
 		r = check_catalog(c, err);
+	}
+	if (r == 0) {
+		r = check_hooks(c, err);
 	}
 	if (r == 0) {
 		r = check_log(c, err);

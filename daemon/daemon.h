@@ -16,6 +16,7 @@
 #include "config.h"
 #include "feed/library.h"
 #include "feed/runs.h"
+#include "hook.h"
 
 #include <uv.h>
 
@@ -56,6 +57,10 @@
 		"OTLP requests told to come again: no room, or nothing is read now") \
 	X(reloads, "times that SIGHUP had configuration and catalogue taken over") \
 	X(reloads_refused, "times that they were bad and what was before held") \
+	X(hooks_delivered, "messages that hooks delivered") \
+	X(hooks_failed, "tries to deliver one that failed") \
+	X(hooks_given_up, "messages given up after a day of tries") \
+	X(hooks_full, "times that a message had to wait because 1,024 did") \
 	X(log_omitted, "lines of the log that were left out as repeats") \
 	X(watchers, "watchers that came") \
 	X(watchers_refused, "watchers beyond 64") \
@@ -84,6 +89,7 @@ struct reload;
 struct watch;
 struct nodes;
 struct kmsg;
+struct hook;
 
 struct daemon {
 	uv_loop_t loop;
@@ -104,6 +110,8 @@ struct daemon {
 	struct watch *watch; /* of the API */
 	struct nodes *nodes;
 	struct kmsg *kmsg; /* NULL: not read */
+	struct hook *hook;
+	ff_usec hook_since[HOOK_TARGETS]; /* wall clock: when each was configured; 0: it is not */
 	uint64_t counts[DAEMON_COUNT_COUNT];
 	struct saving *saving; /* the backup that a thread of libuv's pool writes; NULL: none */
 	unsigned reading;   /* answers that a thread of libuv's pool reads for */

@@ -35,6 +35,8 @@ struct ledger {
 	size_t ndirty;
 	struct batch_mark *marks;
 	size_t nmarks, cmarks;
+	struct row_hook *hooks;
+	size_t nhooks, chooks;
 	uint32_t *going; /* runs that go with the next batch */
 	size_t ngoing, cgoing;
 	struct ledger_wait *waiting;
@@ -98,6 +100,7 @@ void ledger_destroy(struct ledger *l)
 		run->user = NULL;
 	}
 	free(l->marks);
+	free(l->hooks);
 	free(l->going);
 	free(l);
 }
@@ -235,6 +238,12 @@ void ledger_changed(struct ledger *l, struct ff_run *run)
 void ledger_row(struct ledger *l, struct ff_run *run)
 {
 	queue_run(l, ledger_run(l, run));
+	plan(l);
+}
+
+void ledger_hook(struct ledger *l, const struct row_hook *row)
+{
+	*FF_ARR_ADD(l->hooks, l->nhooks, l->chooks) = *row;
 	plan(l);
 }
 
@@ -411,7 +420,7 @@ static void scan_streams(struct ledger *l, struct run_state *rs)
 
 static bool is_dirty(const struct ledger *l)
 {
-	return l->runs || l->streams || l->nmarks || l->ngoing;
+	return l->runs || l->streams || l->nmarks || l->nhooks || l->ngoing;
 }
 
 static void send_batch(struct ledger *l)
@@ -440,6 +449,11 @@ static void send_batch(struct ledger *l)
 	b->cmarks = l->cmarks;
 	l->marks = NULL;
 	l->nmarks = l->cmarks = 0;
+	b->hooks = l->hooks;
+	b->nhooks = l->nhooks;
+	b->chooks = l->chooks;
+	l->hooks = NULL;
+	l->nhooks = l->chooks = 0;
 	b->going = l->going;
 	b->ngoing = l->ngoing;
 	b->cgoing = l->cgoing;

@@ -14,6 +14,7 @@
 
 #include "batch.h"
 #include "daemon.h"
+#include "hook.h"
 
 struct conn;
 struct tail_file;
@@ -36,6 +37,7 @@ struct run_state {
 	uint64_t segments_dropped;
 	struct ff_buf out; /* text for the segment that is being written, while a batch is filled */
 	struct segment_place out_at;
+	struct hook_run hook;
 	void *answer;  /* of answer.c: the newest verdict, in short */
 	void *watched; /* of watch.c: what watchers were told last */
 };
@@ -96,6 +98,8 @@ void ledger_text(
 void ledger_changed(struct ledger *l, struct ff_run *run);
 /* Only its row has to be written: nothing that a verdict depends on changed. */
 void ledger_row(struct ledger *l, struct ff_run *run);
+/* What a target of hooks was told goes with the next batch. */
+void ledger_hook(struct ledger *l, const struct row_hook *row);
 /* So many control objects of this connection go with the next batch. */
 void ledger_mark(struct ledger *l, uint64_t conn, uint64_t controls);
 

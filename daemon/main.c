@@ -29,7 +29,7 @@
 #define COMMIT_US (3 * FF_SECOND)  /* for the last commit */
 #define THREADS_US (4 * FF_SECOND) /* then threads that hang are left behind */
 #define STOP_MS 10
-#define PULSE_MS 1000
+#define PULSE_MS 200
 #define FILES_WANTED 65536u
 
 /* The daemon and what main alone knows of it. */
@@ -58,6 +58,7 @@ static void close_parts(struct program *p)
 		ledger_forget(d->ledger, &p->last);
 		p->waits = false;
 	}
+	hook_close(d->hook);
 	api_close(d->api);
 	server_close(d->server);
 	tail_stop(d->tail);
@@ -185,12 +186,13 @@ static void tell_manager(struct program *p)
 	notify_status(&p->notify, now, text);
 }
 
-/* What is done each second. */
+/* What is done each PULSE_MS. */
 static void on_pulse(uv_timer_t *timer)
 {
 	struct program *p = timer->data;
 	if (p->d.ready && !p->closing) {
 		tell_manager(p);
+		hook_pulse(p->d.hook);
 	}
 	ff_log_tick(false);
 	p->d.counts[DAEMON_COUNT_log_omitted] = ff_log_omitted();
@@ -231,6 +233,7 @@ static int open_parts(struct program *p, struct ff_err *err)
 	}
 	d->nodes = nodes_create(d);
 	d->ledger = ledger_create(d);
+	d->hook = hook_create(d);
 	if (r == 0) {
 		r = store_open(d->config->state, &d->store, err);
 	}
@@ -267,6 +270,7 @@ static int open_parts(struct program *p, struct ff_err *err)
 static void destroy_parts(struct program *p)
 {
 	struct daemon *d = &p->d;
+	hook_destroy(d->hook);
 	retain_destroy(d->retain);
 	tail_destroy(d->tail);
 	kmsg_destroy(d->kmsg);
@@ -294,6 +298,7 @@ static void serve(struct program *p)
 	d->ready = true;
 	ff_log_info("main", "firstfault " FF_VERSION " is ready, state=%s runs=%zu",
 		d->config->state, d->runs.nruns);
+	hook_configure(d->hook);
 	(void)ledger_flush_all(d->ledger); /* what the restore changed */
 	notify_send(&p->notify, "READY=1");
 	tell_manager(p);

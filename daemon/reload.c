@@ -1,6 +1,7 @@
 #include "reload.h"
 
 #include "access.h"
+#include "answer.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "clock.h"
@@ -107,8 +108,10 @@ static void take_catalog(struct daemon *d, struct fresh *f)
 	}
 	for (size_t i = 0; i < d->runs.nruns; i++) {
 		struct ff_run *run = d->runs.runs[i];
+		struct run_state *rs = ledger_run(d->ledger, run);
 		ff_job_use(run->job, f->catalog);
-		ledger_run(d->ledger, run)->changes++; /* lists show it at once */
+		answer_short_destroy(rs->answer); /* lists show it at once */
+		rs->answer = NULL;
 	}
 	d->runs.catalog = d->catalog = f->catalog;
 	f->catalog = NULL;
@@ -152,6 +155,7 @@ static void take_over(struct reload *r)
 	*r->config = f->config;
 	f->config = old;
 	take_log_level(r->config);
+	hook_configure(d->hook);
 	take_catalog(d, f);
 	take_access(d, f);
 	take_tail(d);

@@ -230,6 +230,8 @@ void status_render(struct daemon *d, bool each_connection, struct ff_buf *out)
 	put_catalog(d, &w);
 	ff_jw_key(&w, "reload");
 	reload_describe(d->reload, &w);
+	ff_jw_key(&w, "hooks");
+	hook_describe(d->hook, &w);
 	put_listeners(d, &w);
 	put_runs(d, &w);
 	ff_jw_key(&w, "nodes");

@@ -56,6 +56,7 @@
 	X(EVENT, \
 	  "INSERT OR REPLACE INTO event VALUES(" FIVE FIVE FIVE FIVE FIVE FIVE "?,?)") \
 	X(DROP, "DELETE FROM event WHERE run=? AND stream=? AND offset=? AND n=?") \
+	X(HOOK, "INSERT OR REPLACE INTO hook VALUES(?,?,?,?)") \
 	X(GOING, "INSERT OR IGNORE INTO going VALUES(?)") \
 	X(GOING_NAME, "UPDATE run SET job='', run=CAST(number AS TEXT) WHERE number=?") \
 	X(LAST_RUN, "UPDATE last_run SET number=max(number, ?)") \
@@ -415,6 +416,16 @@ static int write_going(struct store *s, const uint32_t *run)
 	return rc == SQLITE_OK ? write_number(s, STATEMENT_LAST_RUN, *run) : rc;
 }
 
+static int write_hook(struct store *s, const struct row_hook *r)
+{
+	struct binder b = bind_first(s, STATEMENT_HOOK);
+	put(&b, r->run);
+	put(&b, r->target);
+	put(&b, r->event);
+	put(&b, (int64_t)r->value);
+	return step(&b);
+}
+
 /* Parents before children. */
 static int write_rows(struct store *s, const struct batch *b)
 {
@@ -431,6 +442,7 @@ static int write_rows(struct store *s, const struct batch *b)
 	EACH(lanes, write_lane)
 	EACH(drops, write_drop)
 	EACH(events, write_event)
+	EACH(hooks, write_hook)
 #undef EACH
 	return rc;
 }

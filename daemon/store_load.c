@@ -198,6 +198,19 @@ static int load_control(struct loader *l, sqlite3_stmt *s)
 	return 0;
 }
 
+static int load_hook(struct loader *l, sqlite3_stmt *s)
+{
+	struct reader r = {s, 0};
+	int64_t number = take(&r);
+	struct ff_run *run = number ? run_of(l, number) : NULL;
+	int64_t target = take(&r), event = take(&r);
+	if (run || !number) { /* else it is being deleted */
+		hook_restore(ledger_daemon(l->ledger), run ? ledger_run(l->ledger, run) : NULL,
+			target, event, take(&r));
+	}
+	return 0;
+}
+
 static int load_clock(struct loader *l, sqlite3_stmt *s)
 {
 	struct reader r = {s, 0};
@@ -464,6 +477,7 @@ static const struct {
 	 " FROM stream ORDER BY run, number",
 		load_digest},
 	{"SELECT * FROM tail ORDER BY run, stream", load_tail},
+	{"SELECT run, target, event, value FROM hook ORDER BY run, target, event", load_hook},
 };
 
 /* ---- text behind `resume` */

@@ -36,6 +36,7 @@ LIBRARIES = {
     "archive_entry.h": r"(client/source|daemon/backup)\.c",
     "zlib.h": r"client/source\.c|daemon/gunzip\.c",
     "zstd.h": r"client/source\.c",
+    "curl.h": r"(client/rpc|daemon/hook_send)\.c",
     "microhttpd.h": r"daemon/api\w*\.c",
 }
 # no clock, file, socket, environment or log
