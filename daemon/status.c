@@ -178,7 +178,7 @@ static void put_warnings(const struct daemon *d, struct ff_jw *w)
 {
 	ff_jw_key(w, "warnings");
 	ff_jw_open(w, '[');
-	if (d->config->listen.n && !d->config->token_file) {
+	if ((d->config->listen.n || d->config->api_listen.n) && d->config->allow_open_tcp) {
 		ff_jw_strz(w, "TCP takes lines of everybody: allow-open-tcp, and no token-file");
 	}
 	ff_jw_close(w, ']');
