@@ -76,7 +76,7 @@ struct access_peer access_local(const struct access *a, int fd)
 	}
 	p.uid = cred.uid;
 	p.admitted = true;
-	p.trusted = cred.uid == 0 || cred.uid == geteuid();
+	p.host = p.trusted = cred.uid == 0 || cred.uid == geteuid();
 	p.admin = p.trusted || (a->has_admin && has_group(fd, a->admin));
 	return p;
 }

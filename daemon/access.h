@@ -30,6 +30,7 @@ struct access_peer {
 	int64_t uid;   /* ACCESS_NOBODY: no token was shown */
 	bool admitted; /* may speak at all */
 	bool admin;
+	bool host;    /* root or the daemon's own user, on a socket of this machine */
 	bool trusted; /* its kernel and scheduler streams are believed: root, the daemon's user, a
 		       * token with `admin` */
 };

@@ -374,7 +374,7 @@ static void read_page(struct export *e, const struct ff_run *run)
 
 static bool is_root(const struct request *r)
 {
-	return r->who.uid == 0 && r->who.trusted;
+	return r->who.uid == 0 && r->who.host;
 }
 
 /* What keeps the export from being all that the verdict was made of. */

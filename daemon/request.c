@@ -246,12 +246,10 @@ void request_problem(struct request *r, unsigned status, const char *fmt, ...)
 
 bool request_admit(struct request *r, enum request_who who)
 {
-	bool good = who != REQUEST_ADMIN || r->who.admin; /* who nobody knows: api_guard.h */
+	bool good = who != REQUEST_ADMIN || r->who.host; /* who nobody knows: api_guard.h */
 	if (!good) {
 		request_problem(r, 403,
-			"only administrators may do this: root, the daemon's own user, the group "
-			"%s",
-			r->d->config->admin_group);
+			"only root and the daemon's own user may do this, on the api socket");
 	}
 	return good;
 }

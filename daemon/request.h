@@ -21,7 +21,7 @@ enum request_method { REQUEST_GET, REQUEST_POST, REQUEST_DELETE, REQUEST_OTHER }
 enum request_who {
 	REQUEST_ANYBODY, /* whoever reaches the socket */
 	REQUEST_USER,    /* who is known */
-	REQUEST_ADMIN,   /* administrators (access.h) */
+	REQUEST_ADMIN,   /* root and the daemon's own user, on the socket: no group, no token */
 };
 
 struct request;

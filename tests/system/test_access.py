@@ -250,6 +250,8 @@ def test_admin_group(t):
     t.same(as_user(EVE, daemon.api.request, "GET", url, groups=(61005, group)).status, 200, "eve with it")
     t.same(as_user(EVE, daemon.api.request, "GET", url, groups=range(62000, 62100)).status, 403, "eve with other groups")
     t.same(as_user(EVE, daemon.api.request, "POST", "/v1/jobs/ada-job/end", {}, groups=(group,)).status, 200, "eve ends it")
+    backup = as_user(EVE, daemon.api.request, "POST", "/v1/backup", {"path": str(t.folder / "backup.tar")}, groups=(group,))
+    t.same(backup.status, 403, "eve has root's daemon write a file")
     xid = {"kind": "kernel", "node": "node-a", "job": "ada-job", "stream": "kernel", "message": "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}
     as_user(EVE, told, daemon, objects(xid), groups=(group,))
     t.check(b'"trusted":true' not in daemon.api.get("/v1/jobs/ada-job/export").body, "the group's word for a kernel is believed")
@@ -482,6 +484,7 @@ def test_http_of_browsers(t):
         t.same(web.ask("/v1/jobs", "root", host=host)[0], 421, f"Host: {host}")
         t.same(web.ask("/healthz", host=host)[0], 421, f"Host: {host} of /healthz")
     t.check(web.ask("/v1/jobs", "root", host="")[0] in (400, 421), "without Host")
+    t.same(web.ask("/v1/backup", "root", "POST", {"path": str(t.folder / "backup.tar")})[0], 403, "a backup over TCP")
     t.same(web.ask("/v1/jobs/x/start", "root", "POST", {}, Origin="http://evil.example")[0], 403, "a POST with Origin")
     t.same(web.daemon.api.request("POST", "/v1/jobs/x/start", {}, {"Origin": "null"}).status, 403, "the same on the socket")
     t.same(web.ask("/v1/jobs/x/start", "root", "POST", b"a=b", Content_Type="application/x-www-form-urlencoded")[0], 415, "a form")
