@@ -592,7 +592,7 @@ static bool has_files(const struct thread *th, const struct ff_run *run)
 	return false;
 }
 
-static bool is_hung(const struct thread *th)
+bool tail_thread_is_hung(const struct thread *th)
 {
 	struct files_status status;
 	files_status(th->files, &status);
@@ -604,7 +604,7 @@ bool tail_is_looking(const struct tail *t, const struct ff_run *run)
 	for (const struct look *l = t ? t->looks : NULL; l; l = l->next) {
 		for (unsigned i = 0; l->run == run && i < t->nthreads; i++) {
 			const struct thread *th = &t->threads[i];
-			if (l->left[i] && (!is_hung(th) || has_files(th, run))) {
+			if (l->left[i] && (!tail_thread_is_hung(th) || has_files(th, run))) {
 				return true;
 			}
 		}

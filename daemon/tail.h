@@ -25,7 +25,8 @@ void tail_file_destroy(struct tail_file *t);
 /* What a row has of it; forgets the stamps that lie before resume. */
 void tail_fill_row(struct tail_file *t, uint64_t resume, struct batch *b, struct row_tail *ret);
 
-/* Where the file is (borrowed), and which one it has to be. */
+/* Where the file is (borrowed), and which one it has to be; "" while its file system hangs, for
+ * which nobody else is to wait. */
 const char *tail_file_place(const struct tail_file *t, uint64_t *ret_device, uint64_t *ret_inode);
 
 /* Starts the threads; restored streams have to be there. */

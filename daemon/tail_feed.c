@@ -89,7 +89,7 @@ const char *tail_file_place(const struct tail_file *t, uint64_t *ret_device, uin
 {
 	*ret_device = t->device;
 	*ret_inode = t->inode;
-	return t->path;
+	return t->thread && tail_thread_is_hung(t->thread) ? "" : t->path;
 }
 
 /* ---- feeding */

@@ -253,6 +253,7 @@ static bool take_hints(struct files *f)
 		any = true;
 		if (hint == TAIL_WATCH_LOST) {
 			f->round_due_us = 0;
+			f->walk_wanted = true;
 		} else {
 			go_on = take_hint(f, hint, path);
 		}

@@ -85,6 +85,9 @@ struct tail {
 
 /* tail_drop.c: is it a file of a run that went? */
 bool tail_is_let_go(const struct tail *t, const struct files_notice *n);
+/* tail.c: has it not come back from its file system for 5 s? */
+bool tail_thread_is_hung(const struct thread *th);
+
 /* tail_feed.c: bytes of a file become a stream's, with their times, masked. */
 void tail_feed_data(struct tail *t, struct thread *th, const struct files_notice *n);
 /* Nothing more may come: the word that waits is fed as it is. */

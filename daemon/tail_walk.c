@@ -26,7 +26,7 @@
 
 /* ---- what is wrong */
 
-/* Counted and said once for a path, until a walk finds it well. */
+/* Counted and, with a text, said once for a path, until a walk finds it well. */
 static void tell(struct files *f, const char *path, uint64_t *count, int error, const char *text)
 {
 	void *walk = (void *)(uintptr_t)f->walk_number;
@@ -40,6 +40,9 @@ static void tell(struct files *f, const char *path, uint64_t *count, int error, 
 		return;
 	}
 	files_count(f, count);
+	if (!text) {
+		return;
+	}
 	struct files_notice *n = files_notice(FILES_TROUBLE, 0);
 	n->path = ff_xstrdup(path);
 	n->error = error;
@@ -139,19 +142,24 @@ static void forget_file(struct files *f, size_t index)
 	free(file);
 }
 
+/* May one more be open? It counts as open then. */
 static bool is_room(struct files *f)
 {
 	if (atomic_fetch_add(&f->shared->open, 1) < f->shared->open_max) {
 		return true;
 	}
 	atomic_fetch_sub(&f->shared->open, 1);
-	f->waiting++;
 	return false;
 }
 
 /* What a name stands for, for reading; -1 if it is no file to follow. */
 static int open_entry(struct files *f, const struct entry *e, struct stat *ret)
 {
+	if (!is_room(f)) {
+		f->waiting++;
+		tell(f, e->path, &f->status.waited, 0, NULL); /* until others are quiet */
+		return -1;
+	}
 	int place = e->linked ? tail_reach_through(e->dir, e->name, ret)
 			      : tail_reach_name(e->dir, e->name, ret);
 	int fd = -1;
@@ -167,19 +175,20 @@ static int open_entry(struct files *f, const struct entry *e, struct stat *ret)
 		tell_refused(f, e->path, "is no regular file");
 	} else if (ret->st_nlink != 1) {
 		tell_refused(f, e->path, "has another name too");
-	} else if (!is_room(f)) {
-		tell(f, e->path, &f->status.waited, 0, "waits until others are quiet");
 	} else {
 		fd = tail_reach_read(place);
 		if (fd < 0) {
 			tell_failed(f, e->path, -fd);
-			atomic_fetch_sub(&f->shared->open, 1);
 		}
 	}
 	if (place >= 0) {
 		close(place);
 	}
-	return fd < 0 ? -1 : fd;
+	if (fd < 0) {
+		atomic_fetch_sub(&f->shared->open, 1);
+		return -1;
+	}
+	return fd;
 }
 
 static void add_file(struct files *f, const struct entry *e)
@@ -497,6 +506,7 @@ static bool leave_unseen(struct files *f)
 			i++;
 			continue;
 		}
+		f->walk_wanted = f->walk_wanted || file->stale;
 		forget_file(f, i);
 	}
 	return true;

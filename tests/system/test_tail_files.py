@@ -186,7 +186,7 @@ def test_deep_folders_appear_later(t):
 
 def test_many_files_few_descriptors(t):
     """2,000 files at once where the daemon may open 300: all are read, and what grows later too."""
-    count = 2000 if t.everything else 900
+    count = 2000 if t.everything else 500
     logs = t.folder / "logs" / "j"
     daemon = start(t, logs.parent / "{job}" / "{name}", prefix=("prlimit", "--nofile=300:300"))
     for n in range(count):

@@ -47,6 +47,9 @@ def test_hung_file_system(t):
             put(logs / f"new-{n}" / "rank-3.log", steps(0, 1))
             wait_lines(daemon, {"j/rank-0.log": 6 + n, "j/hung/rank-1.log": 8, **{f"j/new-{k}/rank-3.log": 1 for k in range(n + 1)}})
         wait_tail(daemon, "hung", 2)
+        for n in range(6):   # more than there are threads that read text back
+            t.same(daemon.api.request("GET", "/v1/jobs/tail-alone/logs?lines=5").status, 200, "text that hangs")
+        t.check(b"step 5" in daemon.api.request("GET", "/v1/jobs/j/logs?lines=5").body, "text beside it")
         below.answer()
         wait_tail(daemon, "hung", 1)
         if t.everything:   # the walk that hung rests for 10 s
