@@ -111,6 +111,9 @@ void lines_number(struct lines *l, uint64_t offset, int64_t number)
 		(known < l->n && l->v[known].offset > offset)) {
 		return;
 	}
+	const struct lines_one *last = behind ? &l->v[known - 1] : NULL;
+	/* without its LF a last line would hold the byte behind it too */
+	number += last && last->end - last->offset == last->len;
 	for (size_t i = 0; i < l->n; i++) {
 		int64_t n = number + (int64_t)i - (int64_t)known;
 		/* a jump in the offsets hides how many lines are between */

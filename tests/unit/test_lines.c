@@ -88,6 +88,13 @@ START_TEST(test_number_behind)
 	lines_number(&l, 99, 7);
 	ck_assert_int_eq(l.v[1].number, 2);
 	lines_finish(&l);
+	lines_init(&l, LINES_END, 5); /* its last line has no LF, and the stream ended */
+	lines_feed(&l, 0, FF_STR("a\nb"));
+	lines_end(&l);
+	lines_number(&l, 3, 2);
+	ck_assert_int_eq(l.v[0].number, 1);
+	ck_assert_int_eq(l.v[1].number, 2);
+	lines_finish(&l);
 }
 END_TEST
 
