@@ -313,6 +313,19 @@ static int ship(const struct client_command *self, struct ship *s)
 	return status;
 }
 
+/* Nothing is shipped, for a reason that standard input's writer should not die of. */
+static void read_for_nobody(const struct ship *s)
+{
+	char bytes[65536];
+	bool pipe = false;
+	for (size_t i = 0; i < s->npaths; i++) {
+		pipe = pipe || !strcmp(s->paths[i], "-");
+	}
+	while (pipe && !isatty(STDIN_FILENO) &&
+		ff_file_read(STDIN_FILENO, "-", bytes, sizeof bytes, NULL) > 0) {
+	}
+}
+
 static int run(const struct client_command *self, int argc, char **argv)
 {
 	struct ship s = {.rank = -1, .world = -1, .attempt = -1, .give_up = 300 * FF_SECOND,
@@ -357,6 +370,9 @@ static int run(const struct client_command *self, int argc, char **argv)
 		s.npaths = (size_t)(argc - rest);
 		s.token = token_get(&status);
 		status = status ? status : ship(self, &s);
+	}
+	if (status && !s.npipes) {
+		read_for_nobody(&s);
 	}
 	ff_option_finish(options, n);
 	return status;

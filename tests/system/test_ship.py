@@ -212,6 +212,9 @@ def test_refused(t):
     pipe.write(text_of(lines_of(t, 50000)))
     t.same(pipe.process.poll(), None, "ship while its writer lives")
     pipe.end(64)
+    pipe = Pipe(t, daemon, "--run", "none")  # an id that can't be used: nothing was even tried
+    pipe.write(text_of(lines_of(t, 50000)))
+    pipe.end(64)
 
 
 def test_fifo_and_file(t):
