@@ -8,9 +8,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define CONNECT_SECONDS 10L
 #define SILENT_SECONDS 45L
+#define PATIENCE_MS 60000 /* so long a daemon may take to come back */
+#define PAUSE_MS 250
 
 void rpc_answer_finish(struct rpc_answer *a)
 {
@@ -239,6 +242,28 @@ int rpc_delete(const char *path, struct rpc_answer *ret)
 	const struct rpc_question q = {.path = path, .method = "DELETE"};
 	int status = rpc_try(&q, ret);
 	return status ? fail(status, ret) : CLIENT_OK;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int rpc_patient(const struct rpc_question *q, struct rpc_answer *ret)
+{
+	const struct timespec pause = {0, PAUSE_MS * 1000000L};
+	int64_t began = now_ms();
+	for (;;) {
+		int status = rpc_try(q, ret);
+		bool again = status == CLIENT_NO_DAEMON || (!status && ret->http == 503);
+		if (!again || now_ms() - began >= PATIENCE_MS) {
+			return status ? fail(status, ret) : CLIENT_OK;
+		}
+		rpc_answer_finish(ret);
+		(void)nanosleep(&pause, NULL);
+	}
 }
 
 int rpc_fail(const struct rpc_answer *a)

@@ -35,6 +35,9 @@ struct rpc_question {
 /* Asks once and says nothing. CLIENT_OK: there is an answer of whatever code, all of it read or
  * taken by fn. Else the exit status, with ret->why; CLIENT_NO_DAEMON also when it broke off. */
 int rpc_try(const struct rpc_question *q, struct rpc_answer *ret);
+/* The same for who follows: a daemon that is restarted is waited for, up to 60 s; then it fails
+ * with a message. Not for fn. */
+int rpc_patient(const struct rpc_question *q, struct rpc_answer *ret);
 /* path begins with "/v1/". post: the body of a POST, NULL for a GET. text: ask for text, not JSON.
  * Returns CLIENT_OK when there is an answer of whatever code, else the exit status after its
  * message (CLIENT_NO_DAEMON). */

@@ -13,9 +13,11 @@
 #include <stdlib.h>
 
 #define IDLE_SECONDS 30u
+#define POOL_BYTES 65536 /* of a connection: its address (a cursor is long) and headers */
 #define DISCARD_MAX 33554432       /* bytes of a body that is too large; then the connection goes */
 #define BODIES_MAX (64u * 1024u * 1024u) /* bytes of all bodies; one beyond 1 MiB is told to wait */
 #define DRAIN_MS 20                /* between two looks at what a POST waits for */
+#define TICK_MS 50                 /* between two looks at what has come */
 #define PULL_BYTES 16384           /* of an answer without end at a time */
 #define QUIET_US ((ff_usec)500000) /* nothing came for so long: the last lines have come */
 #define REFUSAL_US FF_SECOND       /* after it a wrong token is answered */
@@ -28,6 +30,7 @@ struct api {
 	uv_timer_t timer;            /* MHD's timeout */
 	uv_timer_t drain;            /* runs while a POST waits */
 	uv_timer_t later;            /* runs while an answer is made in slices */
+	uv_timer_t tick; /* runs while an answer waits for something to come */
 	uv_prepare_t prepare;        /* of each turn of the loop, before it waits */
 	uint64_t turned_ns, idle_ns; /* when it was there last, and how long it had waited */
 	uint64_t longest_ns;         /* its longest turn, without waiting */
@@ -142,6 +145,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	}
 	api_list_orphan(r);
 	api_logs_orphan(r);
+	api_follow_orphan(r);
 	api_export_orphan(r);
 	api_keep_orphan(r);
 	api_backup_orphan(r);
@@ -403,6 +407,37 @@ void api_later(struct request *r, void (*fn)(struct request *r))
 	uv_timer_start(&r->api->later, on_later, 1, 0);
 }
 
+/* ---- answers that wait for something to come */
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct api *api = timer->data;
+	bool any = false;
+	for (struct request *r = api->requests; r; r = r->next) {
+		void (*fn)(struct request *r) = r->tick;
+		r->tick = NULL;
+		if (fn) {
+			fn(r);
+		}
+		if (fn && r->answered) {
+			api_finish(r);
+		}
+		any = any || r->tick;
+	}
+	if (!any) {
+		uv_timer_stop(timer);
+	}
+}
+
+void api_tick(struct request *r, void (*fn)(struct request *r))
+{
+	r->pending = true;
+	r->tick = fn;
+	if (!uv_is_active((uv_handle_t *)&r->api->tick)) {
+		uv_timer_start(&r->api->tick, on_tick, TICK_MS, TICK_MS);
+	}
+}
+
 /* ---- POSTs that wait */
 
 /* Has what can still come of the run come? */
@@ -515,8 +550,8 @@ static int start_mhd(struct api *api, struct ff_err *err)
 	api->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL,
 		MHD_OPTION_URI_LOG_CALLBACK, on_uri, api, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
 		api, MHD_OPTION_NOTIFY_CONNECTION, on_connection, api, MHD_OPTION_CONNECTION_LIMIT,
-		API_LISTEN_LOCAL + API_LISTEN_TCP, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
-		MHD_OPTION_END);
+		API_LISTEN_LOCAL + API_LISTEN_TCP, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
 	const union MHD_DaemonInfo *info =
 		api->mhd ? MHD_get_daemon_info(api->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
@@ -538,6 +573,8 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	uv_timer_init(&d->loop, &api->timer);
 	uv_timer_init(&d->loop, &api->drain);
 	uv_timer_init(&d->loop, &api->later);
+	uv_timer_init(&d->loop, &api->tick);
+	api->tick.data = api;
 	uv_prepare_init(&d->loop, &api->prepare);
 	api->timer.data = api->drain.data = api->later.data = api;
 	api->prepare.data = api;
@@ -589,6 +626,7 @@ void api_close(struct api *api)
 			}
 			api_list_orphan(r);
 			api_logs_orphan(r);
+			api_follow_orphan(r);
 			api_export_orphan(r);
 			api_keep_orphan(r);
 			api_backup_orphan(r);
@@ -602,6 +640,7 @@ void api_close(struct api *api)
 		uv_close((uv_handle_t *)&api->timer, NULL);
 		uv_close((uv_handle_t *)&api->drain, NULL);
 		uv_close((uv_handle_t *)&api->later, NULL);
+		uv_close((uv_handle_t *)&api->tick, NULL);
 		uv_close((uv_handle_t *)&api->prepare, NULL);
 	}
 	if (api->mhd) {

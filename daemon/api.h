@@ -34,6 +34,8 @@ void api_routes_dispatch(struct request *r);
  * answers or calls this again. */
 void api_later(struct request *r, void (*fn)(struct request *r));
 
+/* The request waits: fn is called in a moment. It answers, lets a thread answer, or calls this. */
+void api_tick(struct request *r, void (*fn)(struct request *r));
 /* A request with `pull` has something more to say, or is over. */
 void api_wake(struct request *r);
 /* Has its peer gone? MHD does not look while there is nothing to say. */
@@ -57,6 +59,9 @@ void api_faults_one(struct request *r);
 void api_list_jobs(struct request *r);
 /* The request goes while its list is being made. */
 void api_list_orphan(struct request *r);
+/* `logs?follow=`: what comes from now on, or behind a cursor. */
+void api_follow_get(struct request *r, struct ff_run *run, const char *cursor, int64_t rank);
+void api_follow_orphan(struct request *r);
 void api_logs_get(struct request *r);
 /* The request goes while a thread reads for it. */
 void api_logs_orphan(struct request *r);

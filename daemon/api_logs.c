@@ -18,6 +18,7 @@
 
 #define LINES 20
 #define LINES_MAX 10000
+#define CONTEXT 128 /* lines of a file in front, so that a secret of many lines is seen */
 #define STREAMS_PAGE 200u /* streams of one answer */
 #define BLOCK (64u * 1024u)
 #define BACK_MAX (16u * 1024u * 1024u) /* bytes of a file that are read in front of the place */
@@ -33,6 +34,7 @@ struct wanted {
 	char *path; /* of a tailed file, else NULL */
 	uint64_t device, inode;
 	struct lines lines;
+	size_t shown; /* lines of them before the place, and behind it */
 };
 
 struct logs {
@@ -209,11 +211,17 @@ static void put_stream(struct ff_jw *w, struct wanted *of, bool around)
 		return;
 	}
 	struct ff_mask_lines mask = {0};
+	size_t middle = l->target == LINES_END ? l->n : 0;
+	while (middle < l->n && l->v[middle].end <= l->target) {
+		middle++;
+	}
 	for (size_t i = 0; i < l->n && w->out->len < ANSWER_MAX; i++) {
 		if (of->path) {
 			mask_line(&mask, &l->v[i]);
 		}
-		put_line(w, of, &l->v[i]);
+		if (i + of->shown >= middle && i <= middle + of->shown) {
+			put_line(w, of, &l->v[i]);
+		}
 	}
 }
 
@@ -283,7 +291,9 @@ static void want(struct logs *l, const struct ff_stream *s, uint64_t target, siz
 		.anchor_offset = ff_stream_resume(s),
 		.anchor_line = ff_stream_resume_line(s),
 	};
-	lines_init(&w->lines, target, lines);
+	w->shown = lines;
+	bool masked = !(ss && ss->tail);
+	lines_init(&w->lines, target, lines + (masked ? 0 : CONTEXT));
 	if (ss && ss->tail) {
 		w->path = ff_xstrdup(tail_file_place(ss->tail, &w->device, &w->inode));
 	}
@@ -373,8 +383,16 @@ void api_logs_get(struct request *r)
 {
 	struct ff_run *run = request_run(r, 2, false);
 	int64_t lines, rank, cursor;
-	if (!run || !request_number(r, "lines", 1, LINES_MAX, LINES, &lines) ||
-		!request_number(r, "rank", 0, FF_RANKS_MAX - 1, FF_UNKNOWN, &rank) ||
+	if (!run || !request_number(r, "rank", 0, FF_RANKS_MAX - 1, FF_UNKNOWN, &rank)) {
+		return;
+	}
+	char *follow = request_query(r, "follow");
+	if (follow) {
+		api_follow_get(r, run, follow, rank);
+		free(follow);
+		return;
+	}
+	if (!request_number(r, "lines", 1, LINES_MAX, LINES, &lines) ||
 		!request_number(r, "cursor", 0, FF_STREAMS_MAX, 0, &cursor)) {
 		return;
 	}

@@ -76,6 +76,7 @@ struct request {
 	unsigned retry_s; /* Retry-After; 0: none */
 	void *listing;    /* of api_list.c: the list that is being made */
 	void *watching;   /* of api_watch.c: a watcher */
+	void *following;  /* of api_follow.c: it waits for lines, or a thread reads them */
 	/* An answer without end: fills buf and returns how much; 0: nothing
 	 * now (api_wake); -1: over */
 	ssize_t (*pull)(struct request *r, char *buf, size_t max);
@@ -84,6 +85,7 @@ struct request {
 	void *forgetting;                 /* of api_keep.c: waits for a run to be gone */
 	void *exporting;                  /* of api_export.c: the same */
 	void (*later)(struct request *r); /* goes on with it, NULL: nothing to do */
+	void (*tick)(struct request *r);  /* looks after it in a moment, NULL: nothing to do */
 	/* a pending POST */
 	struct ff_run *run;
 	enum request_stage stage;
