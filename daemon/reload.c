@@ -106,8 +106,8 @@ static void take_catalog(struct daemon *d, struct fresh *f)
 	if (!f->catalog) {
 		return;
 	}
-	for (size_t i = 0; i < d->runs.nruns; i++) {
-		struct ff_run *run = d->runs.runs[i];
+	struct ff_run *run;
+	for (size_t i = 0; (run = ff_runs_any(&d->runs, i)); i++) {
 		struct run_state *rs = ledger_run(d->ledger, run);
 		ff_job_use(run->job, f->catalog);
 		answer_short_destroy(rs->answer); /* lists show it at once */

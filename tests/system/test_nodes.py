@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -320,6 +321,31 @@ def test_followed_files(t):
     daemon.stop()
 
 
+def test_reload(t):
+    """A catalogue that is read again, and a `tail-node` that is new, hold for nodes' logs too."""
+    own = t.folder / "own" / "own.json"
+    own.parent.mkdir()
+    own.write_text("[]")
+    options = [("catalog", own.parent)]
+    daemon = t.start(options=options)
+    say(daemon, *job_lines("j"), kernel(50, "widget 7 burst"))
+    faults = lambda: [e["fault"] for e in daemon.api.items("/v1/jobs/j/events")]
+    t.same(faults(), [], "before it is known")
+    own.write_text(json.dumps([{"id": "widget-burst", "title": "The widget burst", "category": "hardware", "role": "primary", "domain": "hardware",
+                                "match": [{"literal": "widget", "pattern": "widget \\d+ burst"}], "cause": "It burst.", "fix": ["Replace it."],
+                                "examples": ["widget 7 burst"], "counterexamples": ["widget bursts"]}]))
+    daemon.configure([*options, ("tail-node", t.folder / "logs" / "{node}" / "{name}")])
+    log = t.folder / "logs" / "gpu-1" / "kern.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("x\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    poll.until("the reload", lambda: daemon.status()["counters"]["reloads"] == 1)
+    say(daemon, kernel(60, "widget 8 burst"))
+    poll.until(lambda: f"what comes is known: {faults()}", lambda: "widget-burst" in faults())
+    poll.until("the new pattern's file", lambda: daemon.status()["nodes"]["streams"] == 2)
+    daemon.stop()
+
+
 JOURNALD = """
 mount -t tmpfs none /run && mkdir -p /run/systemd/journal /run/log/journal && mount -t tmpfs none /var/log/journal || exit 77
 /usr/lib/systemd/systemd-journald >/dev/null 2>&1 &
@@ -360,4 +386,4 @@ if __name__ == "__main__":
     trial.main(__doc__, test_cases_without_job, test_live_restart_export, test_nodes_are_no_jobs, test_late_line_is_a_new_version,
                test_line_that_fits_two_jobs, test_pid_decides, test_syslog_of_the_kernel,
                test_kernel_log_of_a_fifo, test_kernel_log_of_this_host, test_kernel_log_refused,
-               test_followed_files, test_journal)
+               test_followed_files, test_reload, test_journal)
