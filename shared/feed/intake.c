@@ -175,9 +175,8 @@ struct ff_run *ff_intake_node(struct ff_intake *in, struct ff_str node)
 		return NULL;
 	}
 	bool trusted = in->o.trusted || in->o.offline;
-	int64_t nobody = -1, owner = in->o.uid < 0 ? nobody : in->o.uid;
-	int r = ff_nodes_resolve(
-		in->runs, node, trusted ? FF_NODE_TRUSTED : owner, in->now_us, &run, NULL);
+	int r = ff_nodes_resolve(in->runs, node, trusted ? FF_NODE_TRUSTED : in->o.uid, in->now_us,
+		&run, NULL);
 	ff_intake_count(in, NULL, FF_COUNT_bad_names, r == FF_ENAME);
 	return run;
 }

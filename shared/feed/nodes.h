@@ -35,7 +35,7 @@
 
 #include "feed/runs.h"
 
-#define FF_NODE_TRUSTED (-2) /* owner of what is believed */
+#define FF_NODE_TRUSTED INT64_MIN /* owner of what is believed: no uid, nor a word for none */
 
 /* The logs of a node, made if it is new. owner: FF_NODE_TRUSTED, else the uid that speaks, -1 if
  * nobody knows. An empty name: no node was named (a controller's log). Returns 0, FF_ENAME,

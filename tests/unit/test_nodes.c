@@ -171,6 +171,31 @@ START_TEST(test_of_no_job)
 }
 END_TEST
 
+/* Whoever speaks without being anybody (-1, -2) is not believed for that; restored as it was. */
+START_TEST(test_nobody)
+{
+	for (int64_t uid = -3; uid <= 0; uid++) {
+		struct ff_intake *in = open_intake(false, uid);
+		say(in, T, "{\"kind\":\"kernel\",\"node\":\"a\",\"message\":\"x\"}");
+		ff_intake_destroy(in);
+		struct ff_run *node = runs.nodes[runs.nnodes - 1];
+		ck_assert(!ff_node_is_trusted(node));
+		ck_assert(!node->job->streams[0]->origin.trusted);
+		struct ff_runs other;
+		ff_runs_init(&other, catalog);
+		struct ff_run *back = ff_nodes_restore(&other, ff_str_z(node->job->facts.job),
+			ff_str_z(node->job->facts.run));
+		ck_assert_ptr_nonnull(back);
+		ck_assert(!ff_node_is_trusted(back));
+		ff_runs_finish(&other);
+	}
+	ck_assert_uint_eq(runs.nnodes, 4);
+	ck_assert_ptr_null(ff_nodes_restore(&runs, FF_STR("4711"), FF_STR("0")));
+	ck_assert_ptr_null(ff_nodes_restore(&runs, FF_STR("~x"), FF_STR("a")));
+	ck_assert(ff_node_is_trusted(ff_nodes_restore(&runs, FF_STR(""), FF_STR("b"))));
+}
+END_TEST
+
 /* ---- names of a host */
 
 static const struct {
@@ -581,6 +606,7 @@ int main(void)
 	TCase *t = tcase_create("nodes");
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, test_of_no_job);
+	tcase_add_test(t, test_nobody);
 	tcase_add_loop_test(t, test_names, 0, N(names));
 	tcase_add_test(t, test_told_node);
 	tcase_add_loop_test(t, test_time, 0, N(times));
