@@ -12,7 +12,7 @@ from support.replay import Feed  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NO_METRIC = {"pid", "schema", "program", "started", "now", "state", "store.since", "listeners.tcp_access", "warnings", "catalog", "listeners.tcp", "listeners.http", "connections",
-             "kept.runs", "kept.oldest_heard", "reload.taken", "reload.refused", "reload.error", "reload.needs_restart"}
+             "kept.runs", "kept.oldest_heard", "reload.taken", "reload.refused", "reload.error", "reload.needs_restart", "hooks.error", "hooks.error_at"}
 
 
 def declared():
