@@ -6,6 +6,7 @@
 The load (each a thread, each goes on after an error of the daemon's, which counts):
 
     native    `firstfault ship --follow` of 8 growing files, killed and started again; a job each half minute
+    pipes     `firstfault ship -`, killed now and then: the next one sends what it left in its spool
     jsonl     JSON Lines with source and offset; cut in mid-line, resumed at the last ack
     syslog    RFC 5424, counted; the connection is closed without a word
     tail      files below a tailed folder: appended, rotated by rename, copied and truncated; folders removed
@@ -23,12 +24,17 @@ half of the load (the first half fills caches and queues):
               segment files don't count: the store keeps up to 32 of them open
     threads   not above the first half's most
     answers   /healthz never took longer than 1 s, and no worker had an error that it did not make itself
-    disk      store and segments: held to --disk-max bytes where that is given (use it with the retention keys)
+    disk      store, WAL and segments: below --disk-max bytes
+    spools    none is left
+
+Without --config the daemon keeps 16 MiB (keep-size) and --disk-max is 32 MiB: what a run costs in memory after its end
+goes with the run.
 
 Exit status: 0 flat, 1 not, with the rule that broke.
 """
 import argparse
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -87,6 +93,9 @@ class Load:
         while not deadline.over() and not self.stopping.is_set():
             yield deadline
 
+    def environment(self):
+        return {**self.daemon.env, "FIRSTFAULT_SPOOL": str(self.folder / "spool")}
+
     def connect(self):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(10)
@@ -107,7 +116,7 @@ def native(load, rng):
         ship = None
         for _ in load.round():
             if ship is None:
-                ship = subprocess.Popen([load.client, "ship", "--follow", "--job", job, folder], env=load.daemon.env, stderr=subprocess.DEVNULL)
+                ship = subprocess.Popen([load.client, "ship", "--follow", "--job", job, folder], env=load.environment(), stderr=subprocess.DEVNULL)
             for f in files:
                 f.write(b"\n".join(rng.sample(load.lines, 20)) + b"\n")
             load.count("native lines", 20 * RANKS)
@@ -125,6 +134,32 @@ def native(load, rng):
         for f in files:
             f.close()
         shutil.rmtree(folder)
+        yield
+
+
+def pipes(load, rng):
+    for n in range(1 << 30):
+        job, ship = f"pipes-{n}", None
+        load.begin(job)
+        load.daemon.api.start(job, world_size=1)
+        for _ in load.round():
+            if ship is None:
+                ship = subprocess.Popen([load.client, "ship", "--job", job, "--rank", "0", "-"], env=load.environment(), stdin=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL)
+            ship.stdin.write(b"\n".join(rng.sample(load.lines, 50)) + b"\n")
+            ship.stdin.flush()
+            load.count("piped lines", 50)
+            if rng.random() < 0.02:
+                ship.kill()
+                ship.stdin.close()
+                ship.wait()
+                ship = None
+                load.count("piping ships killed")
+            load.pause(0.2)
+        if ship:
+            ship.stdin.close()
+            ship.wait(30)
+        load.end(job, False)
         yield
 
 
@@ -259,7 +294,7 @@ def tiny(load, rng):
         yield
 
 
-WORKERS = (native, jsonl, syslog, tail, queries, visitors, tiny)
+WORKERS = (native, pipes, jsonl, syslog, tail, queries, visitors, tiny)
 
 
 def work(load, worker):
@@ -296,6 +331,11 @@ def size(paths):
     return total
 
 
+def segments(state):
+    """Runs go while one looks, with their folders: os.walk does not mind."""
+    return [pathlib.Path(folder, name) for folder, _, names in os.walk(state / "segments") for name in names]
+
+
 def descriptors(daemon):
     """What each of them is."""
     found = []
@@ -316,11 +356,11 @@ def sample(daemon, start):
     healthz = (time.monotonic() - clock) * 1000
     status = daemon.status()
     memory = proc(pid, "smaps_rollup", ("Rss", "Pss", "Anonymous"))
-    store = daemon.store_path()
+    store = state / "store.db"
     return {"seconds": round(time.monotonic() - start, 1), "rss": memory["Rss"], "pss": memory["Pss"], "anon": memory["Anonymous"],
             "fds": len(descriptors(daemon)), "threads": proc(pid, "status", ("Threads",))["Threads"],
             "store": size([store]), "wal": size([store.with_name(store.name + "-wal")]),
-            "segments": size(p for p in state.rglob("*") if p.is_file() and not p.name.startswith(store.name)),
+            "segments": size(segments(state)),
             "runs": status["runs"], "streams": status["streams"], "connections": status.get("connection_count", len(status["connections"])),
             "healthz_ms": round(healthz, 1)}
 
@@ -331,7 +371,7 @@ def slope(rows, key):
     return statistics.linear_regression(x, y).slope if len(rows) > 1 else 0.0
 
 
-def judge(rows, idle, after, errors, disk_max):
+def judge(rows, idle, after, errors, disk_max, spools):
     """Sentences about what broke the rule."""
     first, second = rows[:len(rows) // 2], rows[len(rows) // 2:]
     span = second[-1]["seconds"] - second[0]["seconds"]
@@ -357,6 +397,8 @@ def judge(rows, idle, after, errors, disk_max):
     disk = max(r["store"] + r["wal"] + r["segments"] for r in second)
     if disk_max and disk > disk_max:
         broken.append(f"disk: {disk} bytes, allowed {disk_max}")
+    if spools:
+        broken.append(f"spools: {len(spools)} are left")
     return broken
 
 
@@ -400,7 +442,8 @@ def run(options, folder):
             pass  # the verdict says so
         after = sample(daemon, start)
         files = descriptors(daemon)
-        broken = judge(rows, idle, after, load.errors, options.disk_max)
+        subprocess.run([options.client, "ship", "--spool-flush"], env=load.environment(), timeout=60, check=True)
+        broken = judge(rows, idle, after, load.errors, options.disk_max, list((folder / "spool").iterdir()))
         status = daemon.status()
         daemon.stop(10)
     finally:
@@ -429,6 +472,8 @@ def main():
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="of the daemon; repeatable")
     parser.add_argument("--disk-max", type=int, default=0, metavar="BYTES")
     options = parser.parse_args()
+    if not options.config:
+        options.config, options.disk_max = ["keep-size=16MiB"], options.disk_max or 32 << 20
     print(f"seed {options.seed}", flush=True)
     trial.files_limit()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that finally runs
