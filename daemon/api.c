@@ -1,6 +1,7 @@
 #include "api.h"
 
 #include "api_guard.h"
+#include "api_greet.h"
 #include "api_listen.h"
 #include "base/mem.h"
 #include "conn.h"
@@ -36,6 +37,7 @@ struct api {
 	uint64_t longest_ns;         /* its longest turn, without waiting */
 	bool open, closing;
 	struct api_listen *listen;
+	struct api_greet *greet;
 	bool accepts_tcp; /* while MHD is given a connection: its kind */
 	struct request *requests;
 	struct link *links; /* connections */
@@ -535,6 +537,19 @@ void api_wait(struct request *r, struct ff_run *waited, bool end, ff_usec wait_u
 
 static bool on_accepted(void *ud, int fd, const struct sockaddr *addr, socklen_t len, bool tcp)
 {
+	const struct api *api = ud;
+	api_greet_take(api->greet, fd, addr, len, tcp);
+	return true;
+}
+
+static void on_gone(void *ud, bool tcp)
+{
+	const struct api *api = ud;
+	api_listen_done(api->listen, tcp);
+}
+
+static bool on_speaks(void *ud, int fd, const struct sockaddr *addr, socklen_t len, bool tcp)
+{
 	struct api *api = ud;
 	api->accepts_tcp = tcp;
 	bool taken = MHD_add_connection(api->mhd, fd, addr, len) == MHD_YES;
@@ -582,6 +597,7 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	api->turned_ns = uv_hrtime();
 	uv_prepare_start(&api->prepare, on_prepare);
 	api->watchers = api_watch_create(d);
+	api->greet = api_greet_create(d, on_speaks, on_gone, api);
 	api->open = true;
 	uv_poll_start(&api->poll, UV_READABLE, on_poll);
 	return api_listen_open(d, on_accepted, api, &api->listen, err);
@@ -649,6 +665,7 @@ void api_close(struct api *api)
 		api->mhd = NULL;
 	}
 	api_watch_close(api->watchers);
+	api_greet_close(api->greet);
 	api_listen_close(api->listen);
 }
 
@@ -656,6 +673,7 @@ void api_destroy(struct api *api)
 {
 	if (api) {
 		api_watch_destroy(api->watchers);
+		api_greet_destroy(api->greet);
 		api_listen_destroy(api->listen);
 		free(api);
 	}

@@ -431,7 +431,7 @@ def test_half_open(t):
 # -- at the wrong place
 
 def test_wrong_port(t):
-    """HTTP and TLS at the ingest socket: one line, closed, counted."""
+    """HTTP and TLS at the ingest socket, log lines and TLS at the API's: one line, closed, counted."""
     daemon = t.start(options=OPEN)
     other = Healthy(t, daemon)
     address = tcp_address(daemon)
@@ -445,6 +445,25 @@ def test_wrong_port(t):
                 t.same(s.recv(1), b"", f"end after {data[:20]}")
         t.same(counter(daemon, "wrong_port"), 2 * n, "wrong_port")
     alive(t, daemon, other, "clients of other protocols")
+    before = counter(daemon, "wrong_port")
+    for n, (data, front) in enumerate(((hello(0), b'{"event":"error","code":"protocol"'), (b'{"job": "x", "message": "m"}\n' * 3, b'{"event":"error"'),
+                                       (b"<13>1 - - - - - - x\n", b"firstfault: "), (b"33 <13>1 - - - - - - x", b"firstfault: "),
+                                       (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"firstfault: ")), 1):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
+            s.connect(str(daemon.api.path))
+            s.sendall(data)
+            got = b""
+            while more := s.recv(4096):
+                got += more
+            t.check(got.startswith(front) and got.count(b"\n") == 1 and b"ingest" in got, f"answer of the API to {data[:20]}: {got}")
+        t.same(counter(daemon, "wrong_port"), before + n, "wrong_port")
+    with socket.socket(socket.AF_UNIX) as s:  # an HTTP client that is slow to begin
+        s.settimeout(20)
+        s.connect(str(daemon.api.path))
+        for byte in b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n":
+            s.sendall(bytes([byte]))
+        t.check(s.recv(4096).startswith(b"HTTP/1.1 200"), "answer to a slow HTTP client")
     daemon.stop()
 
 
