@@ -97,6 +97,16 @@ def say(daemon, *lines, rank=0, stream="out"):
             pass
 
 
+def say_kernel(daemon, *lines):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(daemon.ingest))
+        for line in lines:
+            s.sendall(json.dumps({"kind": "kernel", "node": "n1", "stream": "kmsg", "message": line}).encode() + b"\n")
+        s.shutdown(socket.SHUT_WR)
+        while s.recv(4096):
+            pass
+
+
 def faults(daemon):
     return [(e["fault"], e["signature"]) for e in daemon.api.get("/v1/jobs/j/events").json()["items"]]
 
@@ -108,6 +118,7 @@ def test_reload_catalog(t):
     daemon = t.start(options=[("catalog", own.parent)])
     daemon.api.start("j", world_size=2)
     say(daemon, "widget burst 1", "widget shrank 1")
+    say_kernel(daemon, "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.")
     with socket.socket(socket.AF_UNIX) as s:  # a record that is open at the swap
         s.connect(str(daemon.ingest))
         for line in ("Traceback (most recent call last):", '  File "train.py", line 1, in f', "    g()", "RuntimeError: widget shrank 2"):
@@ -127,6 +138,7 @@ def test_reload_catalog(t):
         t.same(faults(daemon)[0], before[0], "what was matched stays as it was")
         t.same(faults(daemon)[1], ("widget-shrank", "widget-shrank/1"), "the open record is matched as a whole")
         say(daemon, "widget shrank 3", stream="out")
+        say_kernel(daemon, "NVRM: Xid (PCI:0000:3b:00): 79, pid=2, GPU has fallen off the bus.", "widget shrank 4")
         t.same(faults(daemon)[-1][0], "widget-shrank", f"what comes is matched by the new one: {faults(daemon)}")
     t.same(len(faults(daemon)), 3, f"events: {faults(daemon)}")
     daemon.api.end("j", exit_code=1, state="FAILED")
