@@ -9,8 +9,10 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support import poll, trial  # noqa: E402
@@ -60,6 +62,63 @@ def test_log_levels(t):
     t.check("debug: group=api uid=" in said["debug"] and "uri=/v1/jobs status=200" in said["debug"], f"a request at debug: {said['debug']}")
     t.same({line.split(":")[0] for line in said["info"].splitlines()}, {"info"}, f"levels at info: {said['info']}")
     t.same(said["error"], "", "what is said at error")
+
+
+# ---- the state folder
+
+
+class Remote:
+    """A FUSE file system that calls itself sshfs: an empty folder, served by a thread, in a mount namespace of this process."""
+    NEWNS, RECURSIVE_PRIVATE, DETACH = 0x00020000, 0x4000 | 0x40000, 2  # unshare(2), mount(2), umount2(2)
+
+    def __init__(self, t, folder):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.folder = str(folder).encode()
+        try:
+            self.device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as e:
+            t.skip(f"/dev/fuse: {e.strerror}")
+        options = f"fd={self.device},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()}".encode()
+        self.call(t, "unshare", self.NEWNS)
+        self.call(t, "mount", None, b"/", None, ctypes.c_ulong(self.RECURSIVE_PRIVATE), None)
+        self.call(t, "mount", b"none", self.folder, b"fuse.sshfs", ctypes.c_ulong(0), options)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def call(self, t, name, *arguments):
+        if getattr(self.libc, name)(*arguments) < 0:
+            t.skip(f"{name}: {os.strerror(ctypes.get_errno())}")
+
+    def serve(self):
+        """linux/fuse.h: FORGET and INTERRUPT have no answer; INIT, GETATTR and STATFS are answered, nothing else is there."""
+        attributes = struct.pack("<QIIQQQQQQIIIIIIIIII", 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o40700, 2, os.getuid(), os.getgid(), 0, 4096, 0)
+        answers = {26: struct.pack("<IIIIHHII", 7, 31, 0, 0, 0, 0, 4096, 1) + bytes(36), 3: attributes,
+                   17: struct.pack("<QQQQQIIII", 1, 1, 1, 1, 1, 4096, 255, 4096, 0) + bytes(24)}
+        with contextlib.suppress(OSError):
+            while True:
+                request = os.read(self.device, 1 << 17)
+                _, opcode, unique = struct.unpack_from("<IIQ", request)
+                body = answers.get(opcode)
+                if opcode not in (2, 36, 42):
+                    head = struct.pack("<IiQ", 16 + len(body or b""), 0 if body else -(2 if opcode == 1 else 38), unique)
+                    os.write(self.device, head + (body or b""))
+
+    def close(self):
+        self.libc.umount2(self.folder, self.DETACH)
+        os.close(self.device)
+
+
+def test_state_on_a_network(t):
+    """A state folder that a network file system holds is refused at the start, before anything is written."""
+    folder = t.folder / "mounted"
+    folder.mkdir()
+    remote = Remote(t, folder)
+    try:
+        done = subprocess.run([t.daemon, "--state", folder, "--api-socket", t.folder / "a", "--ingest-socket", t.folder / "i"],
+                              capture_output=True, text=True, timeout=60, env=environment(t.folder))
+    finally:
+        remote.close()
+    t.same(done.returncode, 74, f"exit status: {done.stderr}")
+    t.check("network file system (sshfs)" in done.stderr and str(folder) in done.stderr, done.stderr)
 
 
 # ---- reload
@@ -312,4 +371,5 @@ def test_service_unit(t):
 
 if __name__ == "__main__":
     trial.main(__doc__, test_sample, test_log_levels, test_reload_catalog, test_reload_refused, test_reload_keys,
-               test_notify, test_watchdog_of_the_store, test_service_unit)
+               test_notify, test_watchdog_of_the_store, test_service_unit,
+               test_state_on_a_network)
