@@ -2,6 +2,7 @@
 """What is kept and for how long: forget, retention by age and size, room that is given back, the write-ahead log, backup."""
 import itertools
 import json
+import os
 import pathlib
 import socket
 import subprocess
@@ -327,6 +328,37 @@ def test_backup(t):
     other.stop()
 
 
+def test_backups_at_once(t):
+    """One at a time: the others are told so, and nobody gets a half file."""
+    daemon = t.start()
+    fed(t, daemon, "a", size=1500 << 10)
+    paths = [t.folder / f"{i}.tar" for i in range(4)]
+    writing = [t.spawn(t.client, "backup", path, env=daemon.env) for path in paths]
+    ended = [w.wait(30) for w in writing]
+    t.check(0 in ended and set(ended) <= {0, 74}, f"exit statuses {ended}")
+    t.same([path.exists() for path in paths], [status == 0 for status in ended], "files")
+    t.same({len(tarfile.open(path).getnames()) for path in paths if path.exists()}, {4}, "what is in them")
+    t.same(daemon.status()["counters"]["backups"], ended.count(0), "counted")
+    daemon.stop()
+
+
+def test_foreign_user(t):
+    """Another local user neither forgets a job nor has a backup written."""
+    if os.geteuid() != 0:
+        t.skip("needs two users")
+    t.folder.chmod(0o755)
+    daemon = t.start()
+    daemon.folder.chmod(0o755)
+    daemon.api.start("mine", world_size=1)
+    code = ("import os, sys\nos.setuid(65534)\nfrom support.http import Api\na = Api(sys.argv[1])\n"
+            "print([a.request('DELETE', '/v1/jobs/mine?force=1').status, a.request('POST', '/v1/backup', {'path': '/tmp/ff-stolen.tar'}).status])")
+    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[1])}
+    done = subprocess.run([sys.executable, "-c", code, str(daemon.api.path)], capture_output=True, env=env, timeout=60)
+    t.same(done.stdout.decode().strip(), "[403, 403]", f"answers to another user {done.stderr.decode()[-300:]}")
+    t.same(names(daemon), [("mine", "0")], "jobs")
+    daemon.stop()
+
+
 def test_backup_killed(t):
     """kill -9, or SIGTERM, while it is written: no file under its name; SIGTERM leaves nothing beside it either."""
     daemon = t.start()
@@ -346,4 +378,4 @@ def test_backup_killed(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_backup, test_backup_killed, test_forget, test_forget_open, test_forget_shared, test_keep_age, test_keep_tailed, test_keep_size, test_commits_go_on, test_log_is_bounded)
+    trial.main(__doc__, test_backup, test_backups_at_once, test_backup_killed, test_foreign_user, test_forget, test_forget_open, test_forget_shared, test_keep_age, test_keep_tailed, test_keep_size, test_commits_go_on, test_log_is_bounded)
