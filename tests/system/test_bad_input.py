@@ -281,7 +281,7 @@ def test_http(t):
             ("POST", f"/v1/jobs/{quoted('a/b', safe='')}/start", b"{}", (400, 404, 422)), ("POST", f"/v1/jobs/{quoted('x' + chr(7))}/start", b"{}", (400, 404, 422)),
             ("POST", "/v1/jobs/none/start", b"{}", (400, 404, 422)), ("POST", "/v1/jobs/x/start", b'{"a":"' + b"x" * (1 << 20) + b'"}', (413,)),
             ("GET", "/v1/jobs?limit=-5", None, (200, 400, 422)), ("GET", "/v1/jobs?cursor=%00%ff", None, (200, 400, 422)),
-            ("DELETE", "/v1/jobs/healthy-job", None, (404, 405)), ("GET", "/v1/jobs/healthy-job/events?rank=-7", None, (200, 400, 422)),
+            ("DELETE", "/v1/jobs/nobody", None, (404,)), ("DELETE", "/v1/jobs", None, (405,)), ("GET", "/v1/jobs/healthy-job/events?rank=-7", None, (200, 400, 422)),
             ("GET", "/v1/jobs/healthy-job/logs?around=../../x", None, (200, 400, 404, 422)), ("POST", "/v1/jobs/healthy-job/end?wait=1e9s", b"{}", (200, 400, 422))):
         answer = api.request(method, url, body)
         t.check(answer.status in wanted, f"{method} {url}: {answer}, wanted {wanted}")
