@@ -13,6 +13,7 @@ struct forget {
 	struct request *r; /* NULL: nobody waits any more */
 	struct daemon *d;
 	struct retain_wait wait;
+	uint64_t seq; /* of the batch that says so */
 	uv_timer_t timer;
 	char *job, *run;
 };
@@ -60,7 +61,18 @@ static void on_gone(void *ud, uint64_t bytes)
 
 static void on_timer(uv_timer_t *timer)
 {
-	answer(timer->data, false, 0);
+	struct forget *f = timer->data;
+	struct request *r = f->r;
+	if (ledger_is_committed(f->d->ledger, f->seq)) {
+		answer(f, false, 0);
+		return;
+	}
+	request_problem(r, 503,
+		"the store does not take it (see status): job \"%s\" is gone when it does, and "
+		"back if the daemon is killed before",
+		f->job);
+	forget_end(f);
+	api_finish(r);
 }
 
 void api_keep_orphan(struct request *r)
@@ -119,4 +131,5 @@ void api_keep_forget(struct request *r)
 	uv_timer_start(&f->timer, on_timer, WAIT_MS, 0);
 	retain_wait(r->d->retain, &f->wait);
 	retain_drop(r->d, run, RETAIN_ASKED);
+	f->seq = ledger_next(r->d->ledger);
 }
