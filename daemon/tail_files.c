@@ -55,6 +55,13 @@ bool files_wait_for_room(struct files *f)
 	return go_on;
 }
 
+void files_alive(struct files *f)
+{
+	uv_mutex_lock(&f->lock);
+	f->alive_us = clock_mono();
+	uv_mutex_unlock(&f->lock);
+}
+
 void files_count(struct files *f, uint64_t *which)
 {
 	uv_mutex_lock(&f->lock);

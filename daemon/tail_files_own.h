@@ -121,6 +121,8 @@ struct files_notice *files_notice(enum files_notice_kind kind, size_t bytes);
 void files_post(struct files *f, struct files_notice *n);
 /* False when the thread is to end. */
 bool files_wait_for_room(struct files *f);
+/* It came back from a file system: a long walk is none that hangs. */
+void files_alive(struct files *f);
 /* One more of a counter in f->status. */
 void files_count(struct files *f, uint64_t *which);
 

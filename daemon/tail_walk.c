@@ -402,6 +402,7 @@ static void walk_folder(
 		return;
 	}
 	watch(f, root, dirfd(stream), path->p);
+	files_alive(f);
 	size_t len = path->len;
 	errno = 0;
 	for (struct dirent *d = readdir(stream); d; errno = 0, d = readdir(stream)) {

@@ -60,6 +60,24 @@ def test_hung_file_system(t):
         daemon.stop(seconds=5.5)
 
 
+def test_hung_from_the_start(t):
+    """A root whose file system hangs before the daemon begins: what else is followed is read, and it ends by kill."""
+    logs, alone = t.folder / "logs" / "j", t.folder / "alone"
+    put(logs / "rank-0.log", steps(0, 5))
+    alone.mkdir()
+    with served(t, alone, {"rank-1.log": steps(0, 6)}) as fs:
+        fs.hang()
+        daemon = start(t, alone / "{job}" / "*.log", alone / "*.log", logs.parent / "{job}" / "*.log")
+        wait_lines(daemon, {"j/rank-0.log": 5})
+        put(logs / "rank-1.log", steps(0, 1))
+        wait_lines(daemon, {"j/rank-0.log": 5, "j/rank-1.log": 1})
+        fs.answer()
+        wait_lines(daemon, {"rank-1.log": 6}, "tail-alone")
+        fs.hang()
+        t.check(fs.asked.wait(10), "nobody looks at the file system")
+        daemon.kill()
+
+
 def test_mount_that_comes_back(t):
     """A mounted folder goes away under its files and comes back with others, at a root and below one; read-only it is read all the same."""
     logs = t.folder / "logs" / "j"
@@ -167,4 +185,4 @@ def test_no_more_watches(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_hung_file_system, test_mount_that_comes_back, test_watched_or_polled, test_no_inotify_instance, test_no_more_watches)
+    trial.main(__doc__, test_hung_file_system, test_hung_from_the_start, test_mount_that_comes_back, test_watched_or_polled, test_no_inotify_instance, test_no_more_watches)

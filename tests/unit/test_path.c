@@ -8,6 +8,7 @@
 
 #define N(table) (sizeof(table) / sizeof(table)[0])
 #define NO FF_UNKNOWN
+#define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 /* ---- what a path says by its form */
 
@@ -127,6 +128,17 @@ static const struct {
 	{"/l/{job}/{job}.log", "/l/a/b.log", false, NULL, NULL, NO, NO, NO},
 	{"/l/{rank}{name}", "/l/12x", true, NULL, NULL, 12, NO, NO},
 	{"/l/{rank}", "/l/131072", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/j/" X64 X64, true, "j", NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/j/" X64 X64 "x", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/{name}.log", "/l/j/" X64 X64 ".log", true, "j", NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/j/..", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/./x", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/.../x", true, "...", NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/j/a\nb", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/j/a%sb", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/j/\xc3\xb6", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/{name}", "/l/j/\xff", false, NULL, NULL, NO, NO, NO},
+	{"/l/{job}/*", "/l/j/\xff", true, "j", NULL, NO, NO, NO},
 	{"/l/**/*.log", "/l/a.log", true, NULL, NULL, NO, NO, NO},
 	{"/l/**/*.log", "/l/x/y/z/a.log", true, NULL, NULL, NO, NO, NO},
 	{"/l/**/*.log", "/l/x/a.txt", false, NULL, NULL, NO, NO, NO},
