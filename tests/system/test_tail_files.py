@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What files do while they are tailed: rotation, truncation, holes, vanished and unreadable ones, links, foreign owners."""
+import ctypes
 import os
 import pathlib
 import signal
@@ -360,46 +361,48 @@ def test_no_regular_files(t):
         daemon.stop()
 
 
-def test_swapped_while_followed(t):
-    """For a second one name is now a file, now a pipe, now a link to a secret: the pipe gets no reader and the secret none either."""
+def test_swapped_while_looked_at(t):
+    """Names that are a file in one moment and a user's link to a secret, or a pipe, in the next, many times while they are found:
+    the secret is not read, and who waits to write into the pipe waits on."""
     for_root(t)
     logs = t.folder / "logs" / "j"
-    secret = t.folder / "secret"
+    secret, pipe = t.folder / "secret", t.folder / "pipe"
     secret.write_bytes(b"nobody may read this line\n" * 10)
+    os.mkfifo(pipe)
     put(logs / "rank-0.log", steps(0, 5))
     daemon = start(t, logs.parent / "{job}" / "{name}")
     wait_lines(daemon, {"j/rank-0.log": 5})
-    spare = t.folder / "spare"
-    late = poll.Deadline(1.0)
-    reached = []
-    swaps = 0
+    let_in = threading.Event()
 
     def write():
-        while not late.over():
-            try:
-                os.close(os.open(t.folder / "pipe", os.O_WRONLY | os.O_NONBLOCK))
-                reached.append("a reader")
-            except OSError:
-                pass
+        descriptor = os.open(pipe, os.O_WRONLY)
+        let_in.set()
+        os.close(descriptor)
 
-    os.mkfifo(t.folder / "pipe")
     writer = threading.Thread(target=write)
     writer.start()
-    while not late.over():
-        spare.symlink_to(secret)
-        os.lchown(spare, USER, USER)
-        os.replace(spare, logs / "rank-1.log")
-        os.rename(t.folder / "pipe", logs / "rank-1.log")
-        os.rename(logs / "rank-1.log", t.folder / "pipe")
-        put(spare, b"step 1\n")
-        os.replace(spare, logs / "rank-1.log")
-        swaps += 1
+    exchange = ctypes.CDLL(None).renameat2
+    for n in range(1, 61):
+        spare, name = t.folder / "spare", logs / f"rank-{n}.log"
+        if n % 2:
+            spare.symlink_to(secret)
+            os.lchown(spare, USER, USER)
+        else:
+            os.link(pipe, spare)
+        put(name, b"step 1\n")
+        late = poll.Deadline(0.012)
+        while not late.over():
+            for _ in range(50):
+                exchange(-100, os.fsencode(spare), -100, os.fsencode(name), 2)   # AT_FDCWD, RENAME_EXCHANGE
+        for path in (spare, name):
+            path.unlink()
+    put(logs / "last.log", steps(0, 2))
+    poll.until("the last file", lambda: lines(daemon).get("j/last.log") == 2)
+    reached = let_in.is_set()
+    os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
     writer.join()
-    t.check(swaps > 100, f"only {swaps} swaps")
-    put(logs / "rank-2.log", steps(0, 2))
-    poll.until("the last file", lambda: lines(daemon).get("j/rank-2.log") == 2)
     daemon.stop()
-    t.same(reached, [], "a pipe got")
+    t.check(not reached, "the pipe had a reader")
     said = b"".join(p.read_bytes() for p in daemon.state.rglob("*") if p.is_file())
     t.check(b"nobody may read" not in said, "text behind a link")
 
@@ -440,4 +443,4 @@ if __name__ == "__main__":
                test_reused_inode, test_attempt_made_again, test_deep_folders_appear_later, test_many_files_few_descriptors,
                test_patterns_set_at_run_time,
                test_unreadable_and_readable_again, test_links_of_root_and_of_users, test_foreign_owner, test_no_regular_files,
-               test_swapped_while_followed, test_odd_names)
+               test_swapped_while_looked_at, test_odd_names)
