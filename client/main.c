@@ -220,7 +220,9 @@ int client_options(const struct client_command *c, const struct ff_option *o, si
 		return -1;
 	}
 	struct ff_option *all = ff_xcalloc(n + 1, sizeof *all);
-	memcpy(all, o, n * sizeof *all);
+	if (n) { /* a command without options has no table */
+		memcpy(all, o, n * sizeof *all);
+	}
 	all[n] = token_file;
 	int rest = ff_option_args(all, n + 1, argc, argv, &err);
 	free(all);
