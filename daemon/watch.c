@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EVENTS 2048u
+#define EVENTS 1024u
 #define BYTES (4u * 1024u * 1024u)
 #define EVENT_BYTES (64u * 1024u) /* of a longer one, only whose it is is told */
-#define TICK_MS 250
+#define TICK_MS 100
 #define TICK_US 25000                  /* of judging in a tick */
 #define AGAIN_US ((ff_usec)500000)     /* between two verdicts of a run, at least */
 #define SHARE 20                       /* and so many times as long as its verdict takes */

@@ -159,17 +159,17 @@ def test_slow_reader(t):
     """Who does not read is dropped when what it missed is gone, counted; nobody else notices."""
     daemon = t.start()
     slow, quick = daemon.api.watch(), daemon.api.watch(timeout=60)
-    runs = 1200
+    runs = 900
     feed(daemon, *(start(f"j{i}") for i in range(runs)))
     left = {f"j{i}" for i in range(runs)}
-    quick.until(lambda e: e[0] == "verdict" and (left.discard(e[2]["job"]) or not left))
-    t.check(daemon.status()["counters"]["watch_events"] > 3000, "more than is kept")
+    quick.until(lambda e: e[0] == "verdict" and (left.discard(e[2]["job"]) or not left), 120)
+    t.check(daemon.status()["counters"]["watch_events"] > 2500, "more than is kept")
     heard = []
     try:
-        slow.until(lambda e: (heard.append(e[1]), False)[1], 10)
+        slow.until(lambda e: (heard.append(e[1]), False)[1], 30)
     except EOFError:
         pass
-    t.check(0 < len(heard) < 3000, f"it heard {len(heard)} and was dropped")
+    t.check(0 < len(heard) < 2500, f"it heard {len(heard)} and was dropped")
     poll.until("counted", lambda: daemon.status()["counters"]["watchers_slow"] == 1, 10)
     back = daemon.api.watch(last_id=slow.last_id)
     t.same(back.first[0], "resync", "it comes back")
