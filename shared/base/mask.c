@@ -10,13 +10,14 @@
  *	hf      hf_ and 30 letters and digits: Hugging Face
  *	github  ghp_ gho_ ghu_ ghs_ ghr_ and 30, github_pat_ and 22
  *	wandb   wandb_v1_ and 20: Weights & Biases since SDK 0.22.3; the older 40
- *	        hexadecimal digits are known by their name only
+ *	        hexadecimal digits are known by their name and behind `wandb login` only
  *	openai  sk- and 20, with a digit: OpenAI (sk-proj-) and others that took it over
  *	aws     AKIA or ASIA and 16 capitals and digits
  *	gcp     AIza and 35; ya29. and 20
  *	jwt     eyJ and 16, with a dot
  *	gitlab  glpat- and 20: GitLab
  *	nvidia  nvapi- and 20: NVIDIA NGC
+ *	slack   xoxb-, xoxp- and others of one letter, xapp-, and 20
  *	bearer  what follows Bearer or Basic and a blank, 16 and a digit
  *	url     a password in SCHEME://USER:PASSWORD@
  *	azure   what follows sig=, 40
@@ -243,7 +244,12 @@ static const struct {
 	{{"password", 8}, 6},
 	{{"passwd", 6}, 6},
 	{{"passphrase", 10}, 6},
+	{{"mysql_pwd", 9}, 6},
+	{{"db_pass", 7}, 6},
+	{{"smtp_pass", 9}, 6},
+	{{"redis_pass", 10}, 6},
 	{{"sig", 3}, 40},
+	{{"token", 5}, 20}, /* behind those that end in it */
 };
 
 static char small(char c)
@@ -327,13 +333,26 @@ static struct found at_underscore(struct ff_str s, size_t at)
 	return f;
 }
 
-/* sk-, glpat-, nvapi-: words of prose may be joined by hyphens too, so a digit has to be there. */
+/* xoxb- and its like, xapp- */
+static struct found at_slack(struct ff_str s, size_t at)
+{
+	char front[] = "xox?-";
+	front[3] = s.p[at - 2];
+	if (at >= 5 && memchr("abcdeoprs", front[3], 9) && follows(s, at, ff_str_n(front, 5))) {
+		return fronted(s, at, ff_str_n(front, 5), NAME, 20, DIGIT, "slack");
+	}
+	return fronted(s, at, FF_STR("xapp-"), NAME, 20, DIGIT, "slack");
+}
+
+/* sk-, glpat-, nvapi-, xoxb-: words of prose may be joined by hyphens too, so a digit has to be
+ * there. */
 static struct found at_hyphen(struct ff_str s, size_t at)
 {
 	switch (s.p[at - 2]) {
 	case 'k': return fronted(s, at, FF_STR("sk-"), NAME, 20, DIGIT, "openai");
 	case 't': return fronted(s, at, FF_STR("glpat-"), NAME, 20, DIGIT, "gitlab");
-	default: return fronted(s, at, FF_STR("nvapi-"), NAME, 20, DIGIT, "nvidia");
+	case 'i': return fronted(s, at, FF_STR("nvapi-"), NAME, 20, DIGIT, "nvidia");
+	default: return at_slack(s, at);
 	}
 }
 
@@ -402,11 +421,51 @@ static size_t option_before(struct ff_str s, size_t at)
 	return option && value_of(s, end) ? from : at;
 }
 
+/* Where the word of `wandb login [--relogin] KEY` begins that ends in the blank before s.p[at];
+ * `at`: none does. */
+static size_t login_before(struct ff_str s, size_t at)
+{
+	static const struct ff_str words[] = {{"wandb ", 6}, {"login ", 6}, {"--relogin ", 10}};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (follows(s, at, words[i])) {
+			return at - words[i].n;
+		}
+	}
+	return at;
+}
+
+/* The 40 hexadecimal digits behind `wandb login`. */
+static struct found at_login(struct ff_str s, size_t at)
+{
+	size_t n = 0, from = at;
+	while (at + n < s.n && n <= 40 && strchr("0123456789abcdef", s.p[at + n])) {
+		n++;
+	}
+	if (n != 40 || (at + n < s.n && is(s.p[at + n], ALNUM))) {
+		return (struct found){0};
+	}
+	for (size_t k = 0; k < 3 && !follows(s, from, FF_STR("wandb login ")); k++) {
+		from = login_before(s, from);
+	}
+	return (struct found){at, follows(s, from, FF_STR("wandb login ")) ? n : 0, "wandb"};
+}
+
 /* The word behind Bearer or the like, or behind an option: `at` is behind the blank. */
 static struct found at_blank(struct ff_str s, size_t at)
 {
+	if (s.p[at - 2] == 'n') {
+		struct found key = at_login(s, at);
+		if (key.n) {
+			return key;
+		}
+	}
 	if (is(s.p[at - 2], UPPER | LOWER) && scheme_before(s, at - 1) < at - 1) {
-		return (struct found){at, telling_span(s, at, TOKEN, 16, DIGIT), "bearer"};
+		/* in a header it is the word, be it without a digit */
+		bool header =
+			(follows(s, at, FF_STR("Basic ")) || follows(s, at, FF_STR("Bearer "))) &&
+			authorization(s, run_before(s, at - 1, UPPER | LOWER, SCHEME_MOST + 1));
+		return (struct found){
+			at, telling_span(s, at, TOKEN, 16, header ? 0 : DIGIT), "bearer"};
 	}
 	size_t from = at;
 	while (from < s.n && from - at < SEPARATORS && is(s.p[from], QUOTE)) {
@@ -455,7 +514,8 @@ static struct found at_equals(struct ff_str s, size_t at)
 	if (least) {
 		/* what is written behind a colon is prose unless it holds a digit or is quoted */
 		bool plain = s.p[at - 1] == ':' && (from == at || !memchr("\"'", s.p[from - 1], 2));
-		n = value_span(s, from, least, plain ? DIGIT : 0);
+		bool token = least == 20; /* of a model's words too: <|end|>, "tokens" */
+		n = value_span(s, from, least, plain || token ? DIGIT : 0);
 	}
 	return (struct found){from, n, least == 40 ? "azure" : "key"};
 }
@@ -605,7 +665,7 @@ static struct found look(struct ff_str s, size_t i)
  * a load or two a byte. A bit for each kind of second byte. */
 enum pair {
 	PAIR_UNDER = 1,   /* hf_ gh?_ github_pat_ wandb_v1_ */
-	PAIR_HYPHEN = 2,  /* sk- glpat- nvapi- and -----BEGIN */
+	PAIR_HYPHEN = 2,  /* sk- glpat- nvapi- xoxb- and -----BEGIN */
 	PAIR_DOT = 4,     /* ya29. */
 	PAIR_I = 8,       /* AKIA ASIA AIza */
 	PAIR_J = 16,      /* eyJ */
@@ -644,21 +704,23 @@ static const unsigned char firsts[256] = {
 	['K'] = PAIR_I,
 	['N'] = PAIR_BLANK | PAIR_VALUE,
 	['R'] = PAIR_BLANK,
-	['S'] = PAIR_I,
+	['S'] = PAIR_I | PAIR_VALUE,
 	['T'] = PAIR_BLANK | PAIR_VALUE,
 	['Y'] = PAIR_BLANK | PAIR_VALUE,
-	['c'] = PAIR_BLANK,
-	['d'] = PAIR_BLANK | PAIR_VALUE,
-	['e'] = PAIR_BLANK | PAIR_VALUE,
+	['a'] = PAIR_HYPHEN,
+	['b'] = PAIR_HYPHEN,
+	['c'] = PAIR_BLANK | PAIR_HYPHEN,
+	['d'] = PAIR_BLANK | PAIR_VALUE | PAIR_HYPHEN,
+	['e'] = PAIR_BLANK | PAIR_VALUE | PAIR_HYPHEN,
 	['f'] = PAIR_UNDER,
 	['g'] = PAIR_BLANK | PAIR_VALUE,
 	['i'] = PAIR_HYPHEN,
 	['k'] = PAIR_HYPHEN,
 	['n'] = PAIR_BLANK | PAIR_VALUE,
-	['o'] = PAIR_UNDER,
-	['p'] = PAIR_UNDER,
-	['r'] = PAIR_UNDER | PAIR_BLANK,
-	['s'] = PAIR_UNDER,
+	['o'] = PAIR_UNDER | PAIR_HYPHEN,
+	['p'] = PAIR_UNDER | PAIR_HYPHEN,
+	['r'] = PAIR_UNDER | PAIR_BLANK | PAIR_HYPHEN,
+	['s'] = PAIR_UNDER | PAIR_VALUE | PAIR_HYPHEN,
 	['t'] = PAIR_UNDER | PAIR_HYPHEN | PAIR_BLANK | PAIR_VALUE,
 	['u'] = PAIR_UNDER,
 	['y'] = PAIR_J | PAIR_BLANK | PAIR_VALUE,
@@ -763,8 +825,11 @@ static size_t open_key_line(struct ff_str s)
  * nothing does. */
 static size_t introduced(struct ff_str s, size_t at)
 {
-	size_t name = run_before(s, at, QUOTE, SEPARATORS);
+	size_t name = run_before(s, at, QUOTE, SEPARATORS), login = login_before(s, at);
 	size_t scheme = scheme_before(s, name), option = option_before(s, at);
+	if (login < at) {
+		return login;
+	}
 	if (scheme < name || option < at) {
 		return scheme < name ? scheme : option;
 	}
@@ -795,6 +860,7 @@ bool ff_mask_is_front(const char *p, size_t n)
 {
 	static const char *const fronts[] = {"hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
 		"github_pat_", "wandb_v1_", "sk-", "glpat-", "nvapi-", "AKIA", "ASIA", "AIza",
+		"xoxb-", "xoxp-", "xoxa-", "xoxs-", "xoxe-", "xoxr-", "xapp-", "wandb login ",
 		"ya29.", "eyJ", "Bearer ", "bearer ", "BEARER ", PEM_BEGIN, "://"};
 	struct ff_str s = {n ? p : "", n};
 	for (size_t i = 0; i < n; i++) {

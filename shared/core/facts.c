@@ -1,6 +1,7 @@
 #include "core/facts.h"
 
 #include "base/arr.h"
+#include "base/mask.h"
 
 #include <stdlib.h>
 
@@ -166,20 +167,21 @@ bool ff_facts_tell(struct ff_facts *f, const char *id, const char *key, struct f
 	if (!c) {
 		return false;
 	}
-	if (value.n) {
-		value.n = strnlen(value.p, value.n);
-	}
+	value.n = value.n ? strnlen(value.p, value.n) : 0;
 	if (time == FF_TIME_NONE) {
 		clock = FF_CLOCK_NONE;
 	}
+	char *text = ff_xmemdup(value.p, value.n);
+	(void)ff_mask(text, value.n);
+	value.p = text;
 	size_t at = 0;
 	struct ff_fact_value *v = value_find(c, key, &at);
+	bool changed = !v || value_merge(f, v, value, time, clock);
 	if (!v) {
 		value_add(c, at, key, value, time, clock);
-		return true;
 	}
-	bool changed = value_merge(f, v, value, time, clock);
 	c->dirty = c->dirty || changed;
+	free(text);
 	return changed;
 }
 

@@ -1,11 +1,12 @@
 #include "feed/intake_own.h"
 
 #include "base/limits.h"
+#include "base/mask.h"
 #include "core/row.h"
 
 #include <stdio.h>
 
-/* Bytes that come from a key into a C string: cut at its size, controls replaced. */
+/* Bytes that come from a key into a C string: cut at its size, controls replaced, masked. */
 static const char *copy_name(char *to, size_t size, struct ff_str s)
 {
 	size_t n = s.n < size - 1 ? s.n : size - 1;
@@ -14,6 +15,7 @@ static const char *copy_name(char *to, size_t size, struct ff_str s)
 		to[i] = c < 0x20 || c == 0x7f ? '_' : (char)c;
 	}
 	to[n] = '\0';
+	(void)ff_mask(to, n);
 	return to;
 }
 

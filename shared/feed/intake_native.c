@@ -138,8 +138,20 @@ static void tell_world(struct ff_intake *in, int64_t world)
 	ff_buf_finish(&b);
 }
 
+/* Names are kept and shown too. They stand in the hello's document, which is ours. */
+static void mask_names(const struct ff_native_hello *h)
+{
+	for (size_t k = 0; k < h->nstreams; k++) {
+		(void)ff_mask((char *)h->streams[k], strlen(h->streams[k]));
+	}
+	if (h->node) {
+		(void)ff_mask((char *)h->node, strlen(h->node));
+	}
+}
+
 static void begin(struct ff_intake *in, const struct ff_native_hello *h)
 {
+	mask_names(h);
 	struct ff_err err = {0};
 	struct ff_str run = ff_str_z(h->run);
 	int kind = h->kind ? ff_stream_kind_parse(ff_str_z(h->kind)) : -1;

@@ -1,6 +1,7 @@
 #include "feed/tell.h"
 
 #include "base/limits.h"
+#include "base/mask.h"
 
 #include <stdio.h>
 
@@ -182,6 +183,9 @@ static void read_who(const struct ff_json_node *doc, const struct ff_tell *as, s
 	(void)ff_json_int(ff_json_get(doc, "rank"), &ret->rank);
 	(void)ff_json_int(ff_json_get(doc, "pid"), &ret->pid);
 	(void)ff_json_int(ff_json_get(doc, "attempt"), &ret->attempt);
+	if (node) { /* a part of the id; the document is ours */
+		(void)ff_mask((char *)node, strlen(node));
+	}
 	ret->node = node ? node : as->node;
 }
 

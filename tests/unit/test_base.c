@@ -445,6 +445,23 @@ static const struct {
 		"['train.py', '--api_key', '<secret:key:HASH>***', '--lr']"},
 	{"train.py --password --learning-rate-of-the-first",
 		"train.py --password --learning-rate-of-the-first"},
+	{"Authorization: Basic YWRhOmpPdFppMWpaaThueXNTZleFcz",
+		"Authorization: Basic <secret:bearer:HASH>**********"},
+	{"+ wandb login 0123456789abcdef0123456789abcdef01234567",
+		"+ wandb login <secret:wandb:HASH>*********************"},
+	{"wandb login --relogin 0123456789abcdef0123456789abcdef01234567",
+		"wandb login --relogin <secret:wandb:HASH>*********************"},
+	{"please login 0123456789abcdef0123456789abcdef01234567",
+		"please login 0123456789abcdef0123456789abcdef01234567"},
+	{"say xoxb-123456789012-abcdefghijkl", "say <secret:slack:HASH>***********"},
+	{"say xapp-1-A0123456789-abcdefghijkl", "say <secret:slack:HASH>************"},
+	{"xoxo-hugs-and-kisses-to-you", "xoxo-hugs-and-kisses-to-you"},
+	{"CI_TOKEN=abcdefghijklmnopqrs1", "CI_TOKEN=<secret:key:HASH>***"},
+	{"eos_token='<|endoftext|>' pad_token=<|finetune_right_pad_id|>",
+		"eos_token='<|endoftext|>' pad_token=<|finetune_right_pad_id|>"},
+	{"MYSQL_PWD=hunter2x9 PWD=/home/ada/project1",
+		"MYSQL_PWD=<secret:k PWD=/home/ada/project1"},
+	{"DB_PASS=hunter2x9 forward_pass=123456us", "DB_PASS=<secret:k forward_pass=123456us"},
 	{"password: incorrect or expired", "password: incorrect or expired"},
 	{"missing api_key: see the manual-of-the-service",
 		"missing api_key: see the manual-of-the-service"},
@@ -614,7 +631,7 @@ START_TEST(test_mask_cut)
 {
 	char cut[] = "loss 1.5 token hf_abcdefgh", whole[] = "loss 1.5 in step=12";
 	ff_mask_cut(cut, strlen(cut));
-	ck_assert_str_eq(cut, "loss 1.5 token ***********");
+	ck_assert_str_eq(cut, "loss 1.5 *****************");
 	ff_mask_cut(whole, strlen(whole));
 	ck_assert_str_eq(whole, "loss 1.5 in step=12");
 }
