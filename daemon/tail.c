@@ -125,6 +125,20 @@ static struct tail_file *make_file(struct tail *t, const struct files_notice *n)
 	return f;
 }
 
+/* Whoever makes many files does not fill the log. */
+static bool may_say(struct tail *t)
+{
+	ff_usec now = clock_mono();
+	if (!t->said || now - t->said_us > SAID_US) {
+		t->said = 0;
+		t->said_us = now;
+	}
+	if (t->said++ == SAID_MAX) {
+		ff_log_warn("tail", "more files are refused or can't be read, counting only");
+	}
+	return t->said <= SAID_MAX;
+}
+
 /* A run's files are of its owner. What root's own link leads to is there because root wants it. */
 static bool may_join(struct tail *t, struct ff_run *run, const struct files_notice *n)
 {
@@ -133,8 +147,10 @@ static bool may_join(struct tail *t, struct ff_run *run, const struct files_noti
 		return true;
 	}
 	t->d->counts[DAEMON_COUNT_tail_foreign]++;
-	ff_log_warn("tail", "path=%s is uid %lld's, its job=%s is uid %lld's, ignoring", n->path,
-		(long long)n->uid, run->job->facts.job, (long long)rs->owner);
+	if (may_say(t)) {
+		ff_log_warn("tail", "path=%s is uid %lld's, its job=%s is uid %lld's, ignoring",
+			n->path, (long long)n->uid, run->job->facts.job, (long long)rs->owner);
+	}
 	return false;
 }
 
@@ -623,19 +639,12 @@ void tail_on_changed(struct tail *t, struct ff_run *run)
 
 /* ---- notices */
 
-/* Threads say a thing once; whoever makes many of them does not fill the log. */
+/* Threads say a thing once. */
 static void on_trouble(struct tail *t, const struct files_notice *n)
 {
-	ff_usec now = clock_mono();
-	if (!t->said || now - t->said_us > SAID_US) {
-		t->said = 0;
-		t->said_us = now;
-	}
-	if (t->said++ < SAID_MAX) {
+	if (may_say(t)) {
 		ff_log_warn("tail", "path=%s %s%s%s, ignoring", n->path, n->text,
 			n->error ? ": " : "", n->error ? uv_strerror(-n->error) : "");
-	} else if (t->said == SAID_MAX + 1) {
-		ff_log_warn("tail", "more files are refused or can't be read, counting only");
 	}
 }
 
