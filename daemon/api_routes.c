@@ -119,7 +119,9 @@ void api_routes_dispatch(struct request *r)
 {
 	const struct request_route *route = r->route;
 	r->d->counts[DAEMON_COUNT_requests]++;
-	if (!r->nparts) {
+	if (strlen(r->uri) > FF_HTTP_URI) {
+		request_problem(r, 414, "an address has at most %u bytes", FF_HTTP_URI);
+	} else if (!r->nparts) {
 		request_problem(r, 400,
 			"the address can't be read: it is a path of at most %u parts, and %% in it "
 			"is followed by two hex digits that are not 00",

@@ -208,6 +208,7 @@ static const char *title_of(unsigned status)
 		{405, "Method Not Allowed"},
 		{409, "Conflict"},
 		{413, "Content Too Large"},
+		{414, "URI Too Long"},
 		{415, "Unsupported Media Type"},
 		{421, "Misdirected Request"},
 		{422, "Unprocessable Content"},

@@ -46,6 +46,7 @@
 #define FF_UNFINISHED_ALL (64u * 1024u * 1024u) /* of longer ones together; then skipped, counted */
 #define FF_JSON_DEPTH 64                     /* nesting of a JSON value */
 #define FF_MAX_UNACKED (4u * 1024u * 1024u)  /* bytes a sender may have sent and not acknowledged */
+#define FF_HTTP_URI (32u * 1024u)           /* bytes of an address; longer is 414 */
 #define FF_HTTP_BODY (1024u * 1024u)         /* bytes of a request body */
 #define FF_OTLP_BODY (16u * 1024u * 1024u)   /* the same of OTLP, unpacked too; then 413 */
 
