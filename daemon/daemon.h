@@ -60,7 +60,7 @@
 	X(hooks_delivered, "messages that hooks delivered") \
 	X(hooks_failed, "tries to deliver one that failed") \
 	X(hooks_given_up, "messages given up after a day of tries") \
-	X(hooks_full, "times that a message had to wait because 1,024 did") \
+	X(hooks_full, "times that a message had to wait because 1,024 or 16 MiB did") \
 	X(log_omitted, "lines of the log that were left out as repeats") \
 	X(watchers, "watchers that came") \
 	X(watchers_refused, "watchers beyond 64") \

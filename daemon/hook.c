@@ -31,7 +31,7 @@ struct hook {
 	struct daemon *d;
 	struct hook_send *send;
 	struct message *queue, **end;
-	size_t queued, under_way[HOOK_TARGETS];
+	size_t queued, bytes, under_way[HOOK_TARGETS];
 	uint32_t next_run; /* where looking goes on */
 	char *error;       /* of the last try that failed; NULL */
 	ff_usec error_us;
@@ -121,6 +121,7 @@ static void sweep(struct hook *h)
 		if (m->over && !m->try) {
 			*p = m->next;
 			h->queued--;
+			h->bytes -= m->body.len;
 			message_destroy(m);
 		} else {
 			p = &m->next;
@@ -223,7 +224,7 @@ static bool enqueue(struct hook *h, struct ff_run *run, const struct ff_verdict 
 	enum hook_target target, enum hook_event event, uint64_t value)
 {
 	struct ff_buf id = {0};
-	if (h->queued >= HOOK_QUEUE) {
+	if (h->queued >= HOOK_QUEUE || h->bytes >= HOOK_BYTES) {
 		h->d->counts[DAEMON_COUNT_hooks_full]++;
 		return false;
 	}
@@ -237,6 +238,7 @@ static bool enqueue(struct hook *h, struct ff_run *run, const struct ff_verdict 
 	*h->end = m;
 	h->end = &m->next;
 	h->queued++;
+	h->bytes += m->body.len;
 	return true;
 }
 
@@ -464,6 +466,7 @@ void hook_describe(const struct hook *h, struct ff_jw *w)
 	ff_jw_kint(w, "waiting", h ? (int64_t)h->queued : 0);
 	ff_jw_kint(w, "under_way",
 		h ? (int64_t)(h->under_way[HOOK_COMMAND] + h->under_way[HOOK_URL]) : 0);
+	ff_jw_kint(w, "bytes", h ? (int64_t)h->bytes : 0);
 	ff_jw_kint(w, "limit", HOOK_QUEUE);
 	ff_jw_kstrz(w, "error", h ? h->error : NULL);
 	ff_jw_ktime(w, "error_at", h && h->error ? h->error_us : FF_TIME_NONE);

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 
 #define HOOK_QUEUE 1024u                  /* messages that wait or are under way */
+#define HOOK_BYTES (16u * 1024u * 1024u)  /* of their bodies; the last one may go beyond */
 #define HOOK_TRIES 4u                     /* of a target at once */
 #define HOOK_SETTLE (60 * FF_SECOND)      /* after the end, for a verdict that is not final */
 #define HOOK_QUIET (FF_SECOND / 2)        /* after the last line */

@@ -76,6 +76,8 @@ static const struct metric {
 		"Messages of hooks that wait.", 1},
 	{"hooks", "under_way", "firstfault_hook_messages_under_way", "gauge",
 		"Messages of hooks that are being delivered.", 1},
+	{"hooks", "bytes", "firstfault_hook_messages_bytes", "gauge",
+		"Bytes of messages of hooks that wait or are being delivered.", 1},
 	{"hooks", "limit", "firstfault_hook_messages_limit", "gauge",
 		"As many may wait.", 1},
 	{"api", "requests_open", "firstfault_http_requests_open", "gauge",
