@@ -9,13 +9,17 @@
 #include <stdlib.h>
 
 #define NEWS_MS 100                    /* from a line to the runs that it is about */
+#define TURN_US (5 * FF_SECOND / 1000) /* of joining before the loop sees to others */
 #define EXPIRE_MS (10ull * 60 * 1000) /* between two looks at what is old */
 
 struct nodes {
 	struct daemon *d;
-	uv_timer_t news, expire;
+	uv_timer_t timer, expire;
 	struct ff_run **heard; /* since the last look */
 	size_t nheard, cheard;
+	struct ff_run **news; /* of these nodes runs are told; NULL: none is due */
+	size_t nnews, next;   /* index of the next run */
+	ff_usec until_us;     /* monotonic */
 };
 
 static int64_t owner_of(const struct ff_run *run)
@@ -41,17 +45,6 @@ static void expire(struct nodes *n, struct ff_run *node)
 	}
 }
 
-static bool may_concern(const struct nodes *n, struct ff_run **news, size_t nnews,
-	struct ff_run *run, ff_usec now_us)
-{
-	for (size_t i = 0; i < nnews; i++) {
-		if (ff_node_may_concern(&n->d->runs, news[i], run, now_us)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 void nodes_join(struct nodes *n, struct ff_run *run)
 {
 	if (ff_nodes_join(&n->d->runs, run, clock_wall())) {
@@ -59,26 +52,54 @@ void nodes_join(struct nodes *n, struct ff_run *run)
 	}
 }
 
-static void on_news(uv_timer_t *timer)
+static bool on_joined(void *ud, struct ff_run *run)
 {
-	struct nodes *n = timer->data;
-	struct ff_run **heard = n->heard;
-	size_t nheard = n->nheard, nnews = 0;
+	struct nodes *n = ud;
+	if (run) {
+		ledger_changed(n->d->ledger, run);
+	}
+	return clock_mono() < n->until_us;
+}
+
+/* Of what was heard, the nodes that have news. */
+static void take_heard(struct nodes *n)
+{
+	n->news = n->heard;
+	n->nnews = 0;
+	size_t nheard = n->nheard;
 	n->heard = NULL;
 	n->nheard = n->cheard = 0;
 	for (size_t i = 0; i < nheard; i++) {
-		expire(n, heard[i]);
-		if (ff_node_has_news(heard[i])) {
-			heard[nnews++] = heard[i];
+		struct ff_run *node = n->news[i];
+		expire(n, node);
+		if (ff_node_has_news(node)) {
+			n->news[n->nnews++] = node;
 		}
 	}
-	for (size_t i = 0; nnews && i < n->d->runs.nruns; i++) {
-		struct ff_run *run = n->d->runs.runs[i];
-		if (may_concern(n, heard, nnews, run, clock_wall())) {
-			nodes_join(n, run);
-		}
+	n->next = n->nnews ? 0 : SIZE_MAX;
+}
+
+/* Some of the runs at a time: the loop has others to serve. */
+static void on_news(uv_timer_t *timer)
+{
+	struct nodes *n = timer->data;
+	if (!n->news) {
+		take_heard(n);
 	}
-	free(heard);
+	n->until_us = clock_mono() + TURN_US;
+	if (n->next != SIZE_MAX) {
+		n->next = ff_nodes_news(&n->d->runs, n->next, n->news, n->nnews, clock_wall(),
+			on_joined, n);
+	}
+	if (n->next != SIZE_MAX) {
+		uv_timer_start(timer, on_news, 1, 0);
+		return;
+	}
+	free(n->news);
+	n->news = NULL;
+	if (n->nheard) {
+		uv_timer_start(timer, on_news, NEWS_MS, 0);
+	}
 }
 
 static void on_expire(uv_timer_t *timer)
@@ -94,9 +115,9 @@ struct nodes *nodes_create(struct daemon *d)
 	struct nodes *n = ff_xcalloc(1, sizeof *n);
 	n->d = d;
 	d->runs.owner = owner_of;
-	uv_timer_init(&d->loop, &n->news);
+	uv_timer_init(&d->loop, &n->timer);
 	uv_timer_init(&d->loop, &n->expire);
-	n->news.data = n->expire.data = n;
+	n->timer.data = n->expire.data = n;
 	uv_timer_start(&n->expire, on_expire, EXPIRE_MS, EXPIRE_MS);
 	uv_unref((uv_handle_t *)&n->expire);
 	return n;
@@ -110,8 +131,8 @@ void nodes_heard(struct nodes *n, struct ff_run *node)
 		}
 	}
 	*FF_ARR_ADD(n->heard, n->nheard, n->cheard) = node;
-	if (!uv_is_closing((uv_handle_t *)&n->news) && !uv_is_active((uv_handle_t *)&n->news)) {
-		uv_timer_start(&n->news, on_news, NEWS_MS, 0);
+	if (!uv_is_closing((uv_handle_t *)&n->timer) && !uv_is_active((uv_handle_t *)&n->timer)) {
+		uv_timer_start(&n->timer, on_news, NEWS_MS, 0);
 	}
 }
 
@@ -142,8 +163,8 @@ void nodes_describe(const struct nodes *n, struct ff_jw *w)
 
 void nodes_close(struct nodes *n)
 {
-	if (n && !uv_is_closing((uv_handle_t *)&n->news)) {
-		uv_close((uv_handle_t *)&n->news, NULL);
+	if (n && !uv_is_closing((uv_handle_t *)&n->timer)) {
+		uv_close((uv_handle_t *)&n->timer, NULL);
 		uv_close((uv_handle_t *)&n->expire, NULL);
 	}
 }
@@ -152,6 +173,7 @@ void nodes_destroy(struct nodes *n)
 {
 	if (n) {
 		free(n->heard);
+		free(n->news);
 		free(n);
 	}
 }

@@ -216,10 +216,35 @@ static bool is_number(struct ff_str id)
 	return n && (n == id.n || memchr("_+.", id.p[n], 3));
 }
 
+/* The job of slurmd's "[4711.0] ", "[4711.batch] " (SOURCES.md slurm-messages); empty: none. */
+static struct ff_str job_of_prefix(const struct ff_event *e)
+{
+	struct ff_str s = {e->text, e->text_len};
+	ptrdiff_t lf = ff_str_chr(s, '\n', 0);
+	s.n = lf < 0 ? s.n : (size_t)lf;
+	for (ptrdiff_t at = ff_str_chr(s, '[', 0); at >= 0; at = ff_str_chr(s, '[', 0)) {
+		s = ff_str_skip(s, (size_t)at + 1);
+		struct ff_str id = number_of(s), step = ff_str_skip(s, id.n);
+		ptrdiff_t end = ff_str_chr(step, ']', 0);
+		bool word = end > 1 && end <= 16 && step.p[0] == '.';
+		for (ptrdiff_t i = 1; i < end && word; i++) {
+			word = (step.p[i] >= 'a' && step.p[i] <= 'z') ||
+				(step.p[i] >= '0' && step.p[i] <= '9');
+		}
+		if (id.n && word) {
+			return id;
+		}
+	}
+	return (struct ff_str){NULL, 0};
+}
+
 /* The job that a line names; empty: none. */
-static struct ff_str job_named(const struct ff_event *e)
+static struct ff_str job_named(enum ff_stream_kind kind, const struct ff_event *e)
 {
 	struct ff_str id = job_of_step(ff_event_field(e, FF_F_job));
+	if (!id.n && kind == FF_STREAM_SCHEDULER) {
+		id = job_of_prefix(e);
+	}
 	if (id.n) {
 		return id;
 	}
@@ -246,7 +271,9 @@ static void see_names(struct ff_reach *r)
 {
 	r->numbered = is_number(ff_str_z(r->job->facts.job));
 	for (size_t i = 0; i < r->t.nall && r->nids < ID_MOST; i++) {
-		struct ff_str id = job_named(r->t.all[i].ev);
+		const struct ff_stream *s = r->t.all[i].stream;
+		enum ff_stream_kind kind = s ? s->origin.kind : FF_STREAM_MIXED;
+		struct ff_str id = job_named(kind, r->t.all[i].ev);
 		if (id.n && !has_id(r, id)) {
 			r->ids[r->nids++] = id;
 		}
@@ -404,7 +431,7 @@ enum ff_fit ff_reach_fit(struct ff_reach *r, struct ff_str host, enum ff_stream_
 	bool other;
 	const char *own = ff_reach_node(r, host);
 	const char *node = node_about(r, own, kind, e, &other);
-	struct ff_str id = job_named(e);
+	struct ff_str id = job_named(kind, e);
 	build(r);
 	bool named = id.n && has_id(r, id);
 	if (id.n && !named && (r->numbered || r->nids)) {

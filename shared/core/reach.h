@@ -10,10 +10,10 @@
  * an end FF_REACH_AFTER (kernels and schedulers speak late), of a run that has not ended
  * FF_REACH_OPEN. What nobody knows the time of fits by a proof only.
  *
- * Proofs. A job id in the line (a field `job`, or "job_4711" in a cgroup path): the run's own, as
- * its id or as its own lines call it. A pid or a PCI address that the run's lines say is a rank's
- * on that node, if the time is known: both are used again. A line that names another job, or other
- * nodes only, does not fit.
+ * Proofs. A job id in the line (a field `job`, "job_4711" in a cgroup path, slurmd's
+ * "[4711.0] "): the run's own, as its id or as its own lines call it. A pid or a PCI address that
+ * the run's lines say is a rank's on that node, if the time is known: both are used again. A line
+ * that names another job, or other nodes only, does not fit.
  *
  * Ownership: borrows the job, which must not change while it lives. The nodes are read at once, all
  * else when it is first asked for.

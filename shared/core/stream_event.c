@@ -229,10 +229,18 @@ static uint64_t last_place(const struct ff_event *e)
 	return e->count > 1 ? e->last.offset : e->at_offset;
 }
 
+static bool is_same_field(const struct ff_event *a, const struct ff_event *b, enum ff_field_id id)
+{
+	return ff_str_eq(ff_event_field(a, id), ff_event_field(b, id));
+}
+
 /* A node's own log goes on for months and speaks of one job after the other: there a repeat is the
- * same event only within a minute of it. */
+ * same event only within a minute of it, and if it is about the same job. */
 static bool is_one_burst(const struct ff_event *a, const struct ff_event *b)
 {
+	if (!is_same_field(a, b, FF_F_job) || !is_same_field(a, b, FF_F_node)) {
+		return false;
+	}
 	ff_usec x = ff_stamp_us(a->stamp), y = ff_stamp_us(b->stamp);
 	if (!ff_usec_usable(x) || !ff_usec_usable(y)) {
 		x = a->claimed.us;

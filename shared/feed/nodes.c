@@ -290,8 +290,13 @@ bool ff_node_has_news(struct ff_run *node)
 
 /* ---- joining */
 
-static struct ff_reach *reach_of(struct ff_run *run)
+/* Up to date; compared once in a round, however many runs are joined in it. */
+static struct ff_reach *reach_of(const struct ff_runs *r, struct ff_run *run)
 {
+	if (run->reach && run->reach_seen == r->join_round) {
+		return run->reach;
+	}
+	run->reach_seen = r->join_round;
 	uint64_t state = ff_reach_state(run->job);
 	if (!run->reach || run->reach_state != state) {
 		ff_reach_destroy(run->reach);
@@ -327,22 +332,15 @@ static struct ff_str host_of(const struct ff_run *node)
 	return ff_str_z(node->job->facts.run);
 }
 
-/* run->reach is up to date. */
-static bool may_concern(const struct ff_runs *r, const struct ff_run *node,
-	const struct ff_run *run, ff_usec now_us)
+/* May a line of this node concern the run? */
+static bool may_concern(const struct ff_runs *r, const struct ff_run *node, struct ff_run *run,
+	ff_usec now_us)
 {
 	bool over = now_us != FF_TIME_NONE && run->ended_us != FF_TIME_NONE &&
 		now_us - run->ended_us > KEPT;
 	return !over && may_hear(r, node, run) &&
 		(is_lone(r) || has_scheduler(node) ||
-			ff_reach_node(run->reach, host_of(node)));
-}
-
-bool ff_node_may_concern(
-	const struct ff_runs *r, const struct ff_run *node, struct ff_run *run, ff_usec now_us)
-{
-	(void)reach_of(run);
-	return may_concern(r, node, run, now_us);
+			ff_reach_node(reach_of(r, run), host_of(node)));
 }
 
 /* A run that is joined with a node's logs. */
@@ -360,7 +358,7 @@ static void find_rivals(struct join *j)
 {
 	for (size_t i = 0; i < j->r->nruns && !j->asked; i++) {
 		struct ff_run *other = j->r->runs[i];
-		if (other != j->run && ff_node_may_concern(j->r, j->node, other, j->now_us)) {
+		if (other != j->run && may_concern(j->r, j->node, other, j->now_us)) {
 			*FF_ARR_ADD(j->rivals, j->nrivals, j->crivals) = other;
 		}
 	}
@@ -370,14 +368,14 @@ static void find_rivals(struct join *j)
 /* How many runs the event fits as well as this one; 0: it is not this one's. */
 static size_t count_fits(struct join *j, enum ff_stream_kind kind, const struct ff_event *e)
 {
-	enum ff_fit fit = ff_reach_fit(j->run->reach, j->host, kind, e);
+	enum ff_fit fit = ff_reach_fit(reach_of(j->r, j->run), j->host, kind, e);
 	size_t n = 1;
 	if (fit == FF_FIT_NONE || (fit == FF_FIT_UNTIMED && !is_lone(j->r))) {
 		return 0;
 	}
 	find_rivals(j);
 	for (size_t i = 0; i < j->nrivals; i++) {
-		enum ff_fit other = ff_reach_fit(j->rivals[i]->reach, j->host, kind, e);
+		enum ff_fit other = ff_reach_fit(reach_of(j->r, j->rivals[i]), j->host, kind, e);
 		if (other > fit) {
 			return 0;
 		}
@@ -391,7 +389,7 @@ static struct ff_stream *view_of(const struct join *j, const struct ff_stream *s
 {
 	struct ff_buf source = {0};
 	struct ff_job *job = j->run->job;
-	const char *node = ff_reach_node(j->run->reach, j->host);
+	const char *node = ff_reach_node(reach_of(j->r, j->run), j->host);
 	ff_buf_addf(&source, VIEW_SOURCE "%s", s->origin.source);
 	node = node ? node : s->origin.node;
 	struct ff_origin origin = {.name = s->origin.name, .node = node, .source = source.p,
@@ -462,22 +460,25 @@ static bool join_stream(struct join *j, struct ff_stream *s)
 	return changed;
 }
 
+static bool join_node(
+	struct ff_runs *r, struct ff_run *run, struct ff_run *node, ff_usec now_us)
+{
+	struct join j = {
+		.r = r, .run = run, .node = node, .host = host_of(node), .now_us = now_us};
+	bool changed = false;
+	for (size_t i = 0; may_concern(r, node, run, now_us) && i < node->job->nstreams; i++) {
+		changed |= join_stream(&j, node->job->streams[i]);
+	}
+	free(j.rivals);
+	return changed;
+}
+
 bool ff_nodes_join(struct ff_runs *r, struct ff_run *run, ff_usec now_us)
 {
 	bool changed = false;
-	if (r->nnodes) {
-		(void)reach_of(run);
-	}
+	r->join_round++;
 	for (size_t i = 0; i < r->nnodes; i++) {
-		struct join j = {.r = r, .run = run, .node = r->nodes[i],
-			.host = host_of(r->nodes[i]), .now_us = now_us};
-		if (!may_concern(r, j.node, run, now_us)) {
-			continue;
-		}
-		for (size_t k = 0; k < j.node->job->nstreams; k++) {
-			changed |= join_stream(&j, j.node->job->streams[k]);
-		}
-		free(j.rivals);
+		changed |= join_node(r, run, r->nodes[i], now_us);
 	}
 	return changed;
 }
@@ -487,4 +488,20 @@ void ff_nodes_join_all(struct ff_runs *r)
 	for (size_t i = 0; i < r->nruns; i++) {
 		(void)ff_nodes_join(r, r->runs[i], FF_TIME_NONE);
 	}
+}
+
+size_t ff_nodes_news(struct ff_runs *r, size_t from, struct ff_run *const *nodes, size_t n,
+	ff_usec now_us, ff_nodes_fn *changed, void *ud)
+{
+	r->join_round++;
+	for (size_t i = from; i < r->nruns; i++) {
+		bool any = false;
+		for (size_t k = 0; k < n; k++) {
+			any |= join_node(r, r->runs[i], nodes[k], now_us);
+		}
+		if (!changed(ud, any ? r->runs[i] : NULL)) {
+			return i + 1;
+		}
+	}
+	return SIZE_MAX;
 }

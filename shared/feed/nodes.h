@@ -53,11 +53,13 @@ bool ff_node_is_trusted(const struct ff_run *node);
 bool ff_nodes_join(struct ff_runs *r, struct ff_run *run, ff_usec now_us);
 /* The same for every run, at the end of an input. */
 void ff_nodes_join_all(struct ff_runs *r);
-/* Has this node events that it had not when this was asked last? Then runs may have to be joined
- * with them. */
+/* Has this node events that it had not when this was asked last? */
 bool ff_node_has_news(struct ff_run *node);
-/* May a line of this node concern the run? Cheap. */
-bool ff_node_may_concern(
-	const struct ff_runs *r, const struct ff_run *node, struct ff_run *run, ff_usec now_us);
+/* Joins the runs that news of these nodes may be about, from this index on. changed is called after
+ * each, with NULL if nothing changed; it feeds nothing, and says whether to go on. Returns the
+ * index to go on with, SIZE_MAX behind the last. */
+typedef bool ff_nodes_fn(void *ud, struct ff_run *run);
+size_t ff_nodes_news(struct ff_runs *r, size_t from, struct ff_run *const *nodes, size_t n,
+	ff_usec now_us, ff_nodes_fn *changed, void *ud);
 /* Forgets what is too old or too much. True if anything went: node->job->streams are dirty then. */
 bool ff_node_expire(struct ff_runs *r, struct ff_run *node, ff_usec now_us);

@@ -30,6 +30,7 @@ struct ff_run {
 	struct ff_node *node; /* a node's own logs: no job's run (feed/nodes.h); else NULL */
 	struct ff_reach *reach; /* feed/nodes.c: which lines of nodes concern it; NULL: not asked */
 	uint64_t reach_state;   /* of the job when that was made */
+	uint64_t reach_seen;    /* in this round of joining it was compared */
 	struct ff_map
 		claims; /* NAME NUL ATTEMPT.RANK -> the stream that said so last (same_rank) */
 };
@@ -46,6 +47,7 @@ struct ff_runs {
 	size_t nnodes, cnodes;
 	struct ff_map node_by_name; /* OWNER NUL NODE -> its logs */
 	size_t node_events;         /* of all of them */
+	uint64_t join_round;        /* nothing is fed while one goes on */
 	/* The uid that a run belongs to, -1: nobody's. NULL (offline): all are one user's. */
 	int64_t (*owner)(const struct ff_run *run);
 	uint64_t counts[FF_COUNT_COUNT]; /* of what belongs to no run */

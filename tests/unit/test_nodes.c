@@ -390,6 +390,9 @@ static const struct {
 	{"Killing JobId=2 on failed node a", false},
 	{"Time limit exhausted for JobId=1", true},
 	{"Time limit exhausted for JobId=11", false},
+	{"[2026-01-01T00:02:30.000] [1.0] error: Nodes b not responding, setting DOWN", true},
+	{"[2026-01-01T00:02:30.000] [2.batch] error: Nodes a not responding, setting DOWN", false},
+	{"[1.5 s] error: Nodes b not responding, setting DOWN", false},
 };
 
 START_TEST(test_controller)
@@ -531,6 +534,28 @@ START_TEST(test_cap)
 }
 END_TEST
 
+/* What a controller says of several jobs in one moment are several events. */
+START_TEST(test_jobs_apart)
+{
+	struct ff_intake *in = open_intake(true, 0);
+	for (int i = 0; i < 3; i++) {
+		feed_job(i == 0 ? "10" : i == 1 ? "11" : "12", "a", true);
+		say(in, T,
+			"{\"kind\":\"scheduler\",\"node\":\"head\",\"stream\":\"ctl\",%s,"
+			"\"message\":\"Time limit exhausted for JobId=%d\"}",
+			at(150), 10 + i % 2);
+	}
+	say(in, T,
+		"{\"kind\":\"scheduler\",\"node\":\"head\",\"stream\":\"ctl\","
+		"\"message\":\"x\"}");
+	ff_intake_destroy(in);
+	ck_assert_uint_eq(runs.nodes[0]->job->streams[0]->nevents, 3);
+	ck_assert_uint_eq(joined("10"), 1);
+	ck_assert_uint_eq(joined("11"), 1);
+	ck_assert_uint_eq(joined("12"), 0);
+}
+END_TEST
+
 START_TEST(test_nodes_refused)
 {
 	struct ff_intake *in = open_intake(true, 0);
@@ -622,6 +647,7 @@ int main(void)
 	tcase_add_test(t, test_late);
 	tcase_add_test(t, test_expire);
 	tcase_add_loop_test(t, test_cap, 0, 3);
+	tcase_add_test(t, test_jobs_apart);
 	tcase_add_test(t, test_nodes_refused);
 	tcase_add_test(t, test_view_folds);
 	tcase_add_test(t, test_view_exported);
