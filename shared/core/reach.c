@@ -269,7 +269,6 @@ static bool has_id(const struct ff_reach *r, struct ff_str id)
 
 static void see_names(struct ff_reach *r)
 {
-	r->numbered = is_number(ff_str_z(r->job->facts.job));
 	for (size_t i = 0; i < r->t.nall && r->nids < ID_MOST; i++) {
 		const struct ff_stream *s = r->t.all[i].stream;
 		enum ff_stream_kind kind = s ? s->origin.kind : FF_STREAM_MIXED;
@@ -308,6 +307,7 @@ struct ff_reach *ff_reach_create(struct ff_job *job)
 {
 	struct ff_reach *r = ff_xcalloc(1, sizeof *r);
 	r->job = job;
+	r->numbered = is_number(ff_str_z(job->facts.job));
 	collect_nodes(r);
 	return r;
 }
@@ -431,7 +431,11 @@ enum ff_fit ff_reach_fit(struct ff_reach *r, struct ff_str host, enum ff_stream_
 	bool other;
 	const char *own = ff_reach_node(r, host);
 	const char *node = node_about(r, own, kind, e, &other);
-	struct ff_str id = job_named(kind, e);
+	struct ff_str id = job_named(kind, e), job = ff_str_z(r->job->facts.job);
+	bool plain = r->numbered && number_of(job).n == job.n;
+	if (id.n && plain && !ff_str_eq(id, job)) {
+		return FF_FIT_NONE; /* most of a controller's lines: no need to look any further */
+	}
 	build(r);
 	bool named = id.n && has_id(r, id);
 	if (id.n && !named && (r->numbered || r->nids)) {

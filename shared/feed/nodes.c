@@ -291,7 +291,7 @@ bool ff_node_has_news(struct ff_run *node)
 /* ---- joining */
 
 /* Up to date; compared once in a round, however many runs are joined in it. */
-static struct ff_reach *reach_of(const struct ff_runs *r, struct ff_run *run)
+static struct ff_reach *reach_of(struct ff_runs *r, struct ff_run *run)
 {
 	if (run->reach && run->reach_seen == r->join_round) {
 		return run->reach;
@@ -300,10 +300,23 @@ static struct ff_reach *reach_of(const struct ff_runs *r, struct ff_run *run)
 	uint64_t state = ff_reach_state(run->job);
 	if (!run->reach || run->reach_state != state) {
 		ff_reach_destroy(run->reach);
+		r->reaches += !run->reach;
 		run->reach = ff_reach_create(run->job);
 		run->reach_state = state;
 	}
 	return run->reach;
+}
+
+/* Nothing is fed from here on until the next round begins. What was worked out about runs is kept,
+ * up to a cap: then it is worked out anew. */
+static void begin_round(struct ff_runs *r)
+{
+	r->join_round++;
+	for (size_t i = 0; r->reaches > FF_REACHES_MAX && i < r->nruns; i++) {
+		ff_reach_destroy(r->runs[i]->reach);
+		r->runs[i]->reach = NULL;
+	}
+	r->reaches = r->reaches > FF_REACHES_MAX ? 0 : r->reaches;
 }
 
 static bool may_hear(const struct ff_runs *r, const struct ff_run *node, const struct ff_run *run)
@@ -333,8 +346,8 @@ static struct ff_str host_of(const struct ff_run *node)
 }
 
 /* May a line of this node concern the run? */
-static bool may_concern(const struct ff_runs *r, const struct ff_run *node, struct ff_run *run,
-	ff_usec now_us)
+static bool may_concern(
+	struct ff_runs *r, const struct ff_run *node, struct ff_run *run, ff_usec now_us)
 {
 	bool over = now_us != FF_TIME_NONE && run->ended_us != FF_TIME_NONE &&
 		now_us - run->ended_us > KEPT;
@@ -476,7 +489,7 @@ static bool join_node(
 bool ff_nodes_join(struct ff_runs *r, struct ff_run *run, ff_usec now_us)
 {
 	bool changed = false;
-	r->join_round++;
+	begin_round(r);
 	for (size_t i = 0; i < r->nnodes; i++) {
 		changed |= join_node(r, run, r->nodes[i], now_us);
 	}
@@ -493,7 +506,7 @@ void ff_nodes_join_all(struct ff_runs *r)
 size_t ff_nodes_news(struct ff_runs *r, size_t from, struct ff_run *const *nodes, size_t n,
 	ff_usec now_us, ff_nodes_fn *changed, void *ud)
 {
-	r->join_round++;
+	begin_round(r);
 	for (size_t i = from; i < r->nruns; i++) {
 		bool any = false;
 		for (size_t k = 0; k < n; k++) {

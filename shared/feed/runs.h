@@ -47,6 +47,7 @@ struct ff_runs {
 	size_t nnodes, cnodes;
 	struct ff_map node_by_name; /* OWNER NUL NODE -> its logs */
 	size_t node_events;         /* of all of them */
+	size_t reaches;             /* runs that have one */
 	uint64_t join_round;        /* nothing is fed while one goes on */
 	/* The uid that a run belongs to, -1: nobody's. NULL (offline): all are one user's. */
 	int64_t (*owner)(const struct ff_run *run);
