@@ -905,12 +905,12 @@ void conn_describe(const struct server *server, struct ff_jw *w)
 
 void conn_describe_dialects(const struct server *server, struct ff_jw *w)
 {
-	uint64_t n[FF_DIALECT_WRONG_PORT + 1] = {0};
+	uint64_t n[FF_DIALECTS] = {0};
 	for (const struct conn *c = server ? server->conns : NULL; c; c = c->next) {
 		n[ff_intake_dialect(c->intake)]++;
 	}
 	ff_jw_open(w, '{');
-	for (int i = 0; i <= FF_DIALECT_WRONG_PORT; i++) {
+	for (int i = 0; i < FF_DIALECTS; i++) {
 		ff_jw_kint(w, ff_dialect_name((enum ff_dialect)i), (int64_t)n[i]);
 	}
 	ff_jw_close(w, '}');

@@ -334,6 +334,26 @@ def test_flood(t):
     daemon.stop()
 
 
+def test_every_dialect_is_counted(t):
+    """`status` and `metrics` while somebody speaks each of them: a journal's connection once made them write past a table."""
+    daemon = t.start()
+    words = {
+        "native": hello(0),
+        "jsonl": b'{"job":"j","message":"x"}\n',
+        "raw": b"plain text\n",
+        "syslog": b"<13>1 2026-01-01T00:00:00Z node-x app - - - hi\n",
+        "journal": b"__REALTIME_TIMESTAMP=1767225600000000\n_TRANSPORT=kernel\nMESSAGE=hi\n\n",
+    }
+    peers = []
+    for raw in words.values():
+        peers.append(connect(daemon))
+        peers[-1].sendall(raw)
+    poll.until("a connection of each dialect", lambda: {k: n for k, n in daemon.status()["dialects"].items() if k in words} == dict.fromkeys(words, 1))
+    t.same(daemon.api.get("/metrics").status, 200, "/metrics")
+    for s in peers:
+        s.close()
+
+
 def test_endless_line(t):
     """A line without an end, as raw text and as JSON Lines."""
     daemon = t.start()
