@@ -32,6 +32,8 @@
 #define FF_CONTROLS_MAX 524288u              /* control ids of a run; a further one is refused */
 #define FF_NODES_MAX 65536u                  /* nodes of a run with clock samples; then refused */
 #define FF_NODE_LOGS_MAX 4096u               /* nodes with logs of their own; then refused */
+#define FF_NODE_LOGS_USER 256u               /* of them what one user says who is not believed */
+#define FF_NODE_LOGS_OTHERS 2048u            /* likewise all such users together */
 #define FF_NODE_EVENTS 512u                  /* events of a node's stream; the oldest goes */
 #define FF_NODE_EVENTS_ALL 65536u            /* of all nodes; the fullest node's oldest goes */
 #define FF_NODE_HOURS 48                     /* an event of a node's stream is kept so long */

@@ -67,6 +67,19 @@ static struct ff_run *make(struct ff_runs *r, struct ff_str job, struct ff_str n
 	return n;
 }
 
+/* What nobody believes takes no place from what root says: neither one user's words nor those of
+ * all of them fill the table. */
+static bool is_full(const struct ff_runs *r, int64_t owner)
+{
+	size_t own = 0, others = 0;
+	for (size_t i = 0; i < r->nnodes && owner != FF_NODE_TRUSTED; i++) {
+		own += r->nodes[i]->node->owner == owner;
+		others += !ff_node_is_trusted(r->nodes[i]);
+	}
+	return r->nnodes >= FF_NODE_LOGS_MAX || own >= FF_NODE_LOGS_USER ||
+		others >= FF_NODE_LOGS_OTHERS;
+}
+
 int ff_nodes_resolve(struct ff_runs *r, struct ff_str node, int64_t owner, ff_usec now_us,
 	struct ff_run **ret, struct ff_err *err)
 {
@@ -83,9 +96,9 @@ int ff_nodes_resolve(struct ff_runs *r, struct ff_str node, int64_t owner, ff_us
 	if (*ret) {
 		return 0;
 	}
-	if (r->nnodes >= FF_NODE_LOGS_MAX) {
+	if (is_full(r, owner)) {
 		r->counts[FF_COUNT_nodes_refused]++;
-		return ff_err_set(err, FF_ELIMIT, "there are logs of %u nodes", FF_NODE_LOGS_MAX);
+		return ff_err_set(err, FF_ELIMIT, "there are logs of %zu nodes", r->nnodes);
 	}
 	if (owner != FF_NODE_TRUSTED) {
 		(void)snprintf(job, sizeof job, "~%lld", (long long)owner);
@@ -170,13 +183,21 @@ static void recount(struct ff_runs *r, struct ff_run *node)
 	node->node->events = n;
 }
 
+/* Goes a before b? What nobody believes goes first. */
+static bool goes_before(const struct ff_run *a, const struct ff_run *b)
+{
+	bool a_trusted = ff_node_is_trusted(a) || !a->node->events;
+	bool b_trusted = ff_node_is_trusted(b) || !b->node->events;
+	return a_trusted != b_trusted ? b_trusted : a->node->events > b->node->events;
+}
+
 /* The stream of the fullest node that has the most events. */
 static struct ff_stream *fullest(const struct ff_runs *r, struct ff_run **ret_node)
 {
 	struct ff_stream *most = NULL;
 	struct ff_run *node = r->nodes[0];
 	for (size_t i = 1; i < r->nnodes; i++) {
-		node = r->nodes[i]->node->events > node->node->events ? r->nodes[i] : node;
+		node = goes_before(r->nodes[i], node) ? r->nodes[i] : node;
 	}
 	for (size_t i = 0; i < node->job->nstreams; i++) {
 		struct ff_stream *s = node->job->streams[i];

@@ -27,9 +27,10 @@
  * 11) and joins any run. Another user's words are kept apart under that user and join only runs of
  * that user.
  *
- * Limits: FF_NODE_LOGS_MAX nodes, further ones are refused; FF_NODE_EVENTS a stream and
- * FF_NODE_EVENTS_ALL in all, the oldest goes; FF_NODE_HOURS by the daemon's clock of receipt, after
- * a restart by the stamps. Each counted. Offline nothing expires.
+ * Limits: FF_NODE_LOGS_MAX nodes, further ones are refused, and of users who are not believed
+ * FF_NODE_LOGS_USER each and FF_NODE_LOGS_OTHERS in all; FF_NODE_EVENTS a stream and
+ * FF_NODE_EVENTS_ALL in all, the oldest goes, what is not believed first; FF_NODE_HOURS by the
+ * daemon's clock of receipt, after a restart by the stamps. Each counted. Offline nothing expires.
  */
 #pragma once
 

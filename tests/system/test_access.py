@@ -228,6 +228,16 @@ def test_reserved_jobs(t):
     t.same(as_user(EVE, daemon.api.request, "GET", f"/v1/jobs/raw-uid-{ADA}/logs").status, 403, "eve asks for them")
 
 
+def test_user_fills_no_table(t):
+    """Names that one user makes up leave places for what root says of nodes."""
+    daemon = shared(t)
+    as_user(EVE, told, daemon, objects(*({"kind": "kernel", "node": f"made-up-{i}", "message": "x"} for i in range(4200))))
+    poll.until("eve's lines", lambda: daemon.status()["counters"]["nodes_refused"] > 0)
+    before = daemon.status()["nodes"]["nodes"]
+    told(daemon, objects({"kind": "kernel", "node": "gpu-017", "message": "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus."}))
+    poll.until("root's node", lambda: daemon.status()["nodes"]["nodes"] == before + 1)
+
+
 def test_owner_stays(t):
     """An owner is one across a restart, also of a run that a job-start alone made known."""
     daemon = shared(t)

@@ -568,6 +568,23 @@ START_TEST(test_nodes_refused)
 }
 END_TEST
 
+/* One user's words fill neither the places nor the room of what root says. */
+START_TEST(test_user_takes_no_place)
+{
+	struct ff_intake *eve = open_intake(false, 7);
+	for (unsigned i = 0; i < FF_NODE_LOGS_MAX + 1; i++) {
+		say(eve, T, "{\"kind\":\"kernel\",\"node\":\"n%u\",\"message\":\"x\"}", i);
+	}
+	ff_intake_destroy(eve);
+	ck_assert_uint_eq(runs.nnodes, FF_NODE_LOGS_USER);
+	ck_assert_uint_eq(runs.counts[FF_COUNT_nodes_refused],
+		FF_NODE_LOGS_MAX + 1 - FF_NODE_LOGS_USER);
+	feed_kernel("a", 0, GONE);
+	ck_assert_uint_eq(runs.nnodes, FF_NODE_LOGS_USER + 1);
+	ck_assert(ff_node_is_trusted(runs.nodes[FF_NODE_LOGS_USER]));
+}
+END_TEST
+
 /* ---- a view is a stream as any other */
 
 /* Repeats over the whole run are one event, as if the lines had come with the job. */
@@ -649,6 +666,7 @@ int main(void)
 	tcase_add_loop_test(t, test_cap, 0, 3);
 	tcase_add_test(t, test_jobs_apart);
 	tcase_add_test(t, test_nodes_refused);
+	tcase_add_test(t, test_user_takes_no_place);
 	tcase_add_test(t, test_view_folds);
 	tcase_add_test(t, test_view_exported);
 	tcase_set_timeout(t, 60);
