@@ -71,8 +71,8 @@ static struct ff_run *make_run(
 		request_problem(r, 403, "job \"%s\" belongs to another user", r->parts[2]);
 		return NULL;
 	}
-	int e = ff_runs_resolve(&r->d->runs, ff_str_z(r->parts[2]), named ? &name : NULL, NULL,
-		cause, clock_wall(), &run, &err);
+	int e = ff_runs_resolve_for(&r->d->runs, r->who.admin ? FF_RUNS_ANYBODY : r->who.uid,
+		ff_str_z(r->parts[2]), named ? &name : NULL, NULL, cause, clock_wall(), &run, &err);
 	if (e < 0) {
 		request_problem(r, e == FF_ELIMIT ? 503 : 422, "%s", err.text);
 		return NULL;

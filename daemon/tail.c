@@ -222,8 +222,10 @@ static struct ff_stream *open_stream(struct tail *t, const char *root, const str
 		.trusted = (n->uid == 0 || n->uid == (int64_t)geteuid()) && id->kind_known &&
 			(id->kind == FF_STREAM_KERNEL || id->kind == FF_STREAM_SCHEDULER),
 	};
-	if (ff_runs_resolve(&t->d->runs, ff_str_z(job), id->run ? &run_name : NULL, source,
-		    n->first ? FF_RUN_FEED : FF_RUN_LIVE, clock_wall(), ret_run, &err) < 0) {
+	bool own = n->uid == 0 || n->uid == (int64_t)geteuid();
+	if (ff_runs_resolve_for(&t->d->runs, own ? FF_RUNS_ANYBODY : n->uid, ff_str_z(job),
+		    id->run ? &run_name : NULL, source, n->first ? FF_RUN_FEED : FF_RUN_LIVE,
+		    clock_wall(), ret_run, &err) < 0) {
 		ff_log_warn("tail", "path=%s: %s, ignoring", n->path, err.text);
 		return NULL;
 	}

@@ -29,6 +29,7 @@
 #define FF_RANKS_MAX 131072                  /* ranks of a run; a larger rank is refused */
 #define FF_STREAMS_MAX 262144u               /* streams of a run; a further one is refused */
 #define FF_RUNS_MAX 4096u                   /* open runs of the process; a further one is refused */
+#define FF_RUNS_USER 2048u                  /* of them one user's who is not trusted */
 #define FF_CONTROLS_MAX 524288u              /* control ids of a run; a further one is refused */
 #define FF_NODES_MAX 65536u                  /* nodes of a run with clock samples; then refused */
 #define FF_NODE_LOGS_MAX 4096u               /* nodes with logs of their own; then refused */

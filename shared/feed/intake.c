@@ -153,7 +153,8 @@ int ff_intake_resolve(struct ff_intake *in, struct ff_str token, struct ff_str j
 	struct ff_run *run = NULL;
 	int r = may_begin(in, token, job) ? 0 : -EACCES;
 	if (r == 0) {
-		r = ff_runs_resolve(in->runs, job, name, source, cause, in->now_us, &run, err);
+		r = ff_runs_resolve_for(in->runs, in->o.trusted ? FF_RUNS_ANYBODY : in->o.uid, job,
+			name, source, cause, in->now_us, &run, err);
 	}
 	if (r >= 0 && run != in->mine && in->ops->may_feed && !in->ops->may_feed(in->ud, run)) {
 		r = -EACCES;

@@ -119,9 +119,26 @@ static bool is_full(const struct ff_runs *r)
 	return open >= FF_RUNS_MAX;
 }
 
-static int begin(struct ff_runs *r, struct ff_str job, struct ff_str run, ff_usec now_us,
-		 struct ff_run **ret, struct ff_err *err)
+/* Has this user as many open ones as he may? */
+static bool has_share(const struct ff_runs *r, int64_t uid)
 {
+	size_t open = 0;
+	if (r->nruns < FF_RUNS_USER || uid == FF_RUNS_ANYBODY || !r->owner) {
+		return false;
+	}
+	for (size_t i = 0; i < r->nruns; i++) {
+		open += r->owner(r->runs[i]) == uid && is_open(r->runs[i]);
+	}
+	return open >= FF_RUNS_USER;
+}
+
+static int begin(struct ff_runs *r, int64_t uid, struct ff_str job, struct ff_str run,
+	ff_usec now_us, struct ff_run **ret, struct ff_err *err)
+{
+	if (has_share(r, uid)) {
+		r->counts[FF_COUNT_runs_refused]++;
+		return ff_err_set(err, FF_ELIMIT, "this user has %u open runs", FF_RUNS_USER);
+	}
 	if (is_full(r)) {
 		r->counts[FF_COUNT_runs_refused]++;
 		return ff_err_set(err, FF_ELIMIT, "there are %u open runs", FF_RUNS_MAX);
@@ -170,8 +187,8 @@ static struct ff_run *before(const struct ff_runs *r, const struct ff_run *run)
 
 /* An unnamed run is "0", the next "1": the count of the job's runs, or the next number that is
  * free. */
-static int begin_unnamed(struct ff_runs *r, struct ff_str job, ff_usec now_us, struct ff_run **ret,
-			 struct ff_err *err)
+static int begin_unnamed(struct ff_runs *r, int64_t uid, struct ff_str job, ff_usec now_us,
+	struct ff_run **ret, struct ff_err *err)
 {
 	char name[24];
 	unsigned long n = 0;
@@ -181,7 +198,7 @@ static int begin_unnamed(struct ff_runs *r, struct ff_str job, ff_usec now_us, s
 	for (;; n++) {
 		(void)snprintf(name, sizeof name, "%lu", n);
 		if (!find_name(r, job, ff_str_z(name))) {
-			return begin(r, job, ff_str_z(name), now_us, ret, err);
+			return begin(r, uid, job, ff_str_z(name), now_us, ret, err);
 		}
 	}
 }
@@ -220,7 +237,7 @@ void ff_runs_know_source(struct ff_runs *r, struct ff_run *run, const char *sour
 	ff_buf_finish(&key);
 }
 
-int ff_runs_resolve(struct ff_runs *r, struct ff_str job, const struct ff_str *run,
+int ff_runs_resolve_for(struct ff_runs *r, int64_t uid, struct ff_str job, const struct ff_str *run,
 	const char *source, enum ff_run_cause cause, ff_usec now_us, struct ff_run **ret,
 	struct ff_err *err)
 {
@@ -234,11 +251,11 @@ int ff_runs_resolve(struct ff_runs *r, struct ff_str job, const struct ff_str *r
 	}
 	if (run) {
 		found = find_name(r, job, *run);
-		e = found ? 0 : begin(r, job, *run, now_us, &found, err);
+		e = found ? 0 : begin(r, uid, job, *run, now_us, &found, err);
 	} else if (!(found = find_source(r, job, source))) {
 		found = ff_map_get(&r->latest, job);
 		if (!found || is_new_run(found, cause, now_us)) {
-			e = begin_unnamed(r, job, now_us, &found, err);
+			e = begin_unnamed(r, uid, job, now_us, &found, err);
 		}
 	}
 	if (e < 0) {
@@ -247,6 +264,14 @@ int ff_runs_resolve(struct ff_runs *r, struct ff_str job, const struct ff_str *r
 	ff_runs_know_source(r, found, source);
 	*ret = found;
 	return 0;
+}
+
+int ff_runs_resolve(struct ff_runs *r, struct ff_str job, const struct ff_str *run,
+	const char *source, enum ff_run_cause cause, ff_usec now_us, struct ff_run **ret,
+	struct ff_err *err)
+{
+	return ff_runs_resolve_for(
+		r, FF_RUNS_ANYBODY, job, run, source, cause, now_us, ret, err);
 }
 
 /* The latest run of the job that has this id, or whose id alone begins with it. */

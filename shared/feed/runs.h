@@ -76,6 +76,12 @@ int ff_runs_check_name(struct ff_str name, const char *what, struct ff_err *err)
 int ff_runs_resolve(struct ff_runs *r, struct ff_str job, const struct ff_str *run,
 		    const char *source, enum ff_run_cause cause, ff_usec now_us,
 		    struct ff_run **ret, struct ff_err *err);
+/* The same for a user who is not trusted: he has FF_RUNS_USER open runs at most, else FF_ELIMIT
+ * (counted). uid: FF_RUNS_ANYBODY without such a share. */
+#define FF_RUNS_ANYBODY INT64_MIN
+int ff_runs_resolve_for(struct ff_runs *r, int64_t uid, struct ff_str job, const struct ff_str *run,
+	const char *source, enum ff_run_cause cause, ff_usec now_us, struct ff_run **ret,
+	struct ff_err *err);
 /* By what a person types: JOB (the latest run), JOB~1 (the one before), JOB/RUN, or one of these
  * with a unique prefix of a job id. NULL if there is none (or several: *ret_many true). */
 struct ff_run *ff_runs_find(const struct ff_runs *r, struct ff_str name, bool *ret_many);

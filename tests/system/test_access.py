@@ -229,13 +229,18 @@ def test_reserved_jobs(t):
 
 
 def test_user_fills_no_table(t):
-    """Names that one user makes up leave places for what root says of nodes."""
+    """Names that one user makes up leave places for what root says of nodes, and for others' jobs."""
     daemon = shared(t)
     as_user(EVE, told, daemon, objects(*({"kind": "kernel", "node": f"made-up-{i}", "message": "x"} for i in range(4200))))
     poll.until("eve's lines", lambda: daemon.status()["counters"]["nodes_refused"] > 0)
     before = daemon.status()["nodes"]["nodes"]
     told(daemon, objects({"kind": "kernel", "node": "gpu-017", "message": "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus."}))
     poll.until("root's node", lambda: daemon.status()["nodes"]["nodes"] == before + 1)
+    as_user(EVE, told, daemon, objects(*({"event": "job-start", "job": f"made-up-{i}"} for i in range(2100))))
+    poll.until("eve's share", lambda: daemon.status()["counters"]["runs_refused"] > 0)
+    answer = as_user(EVE, daemon.api.request, "POST", "/v1/jobs/one-more/start", {})
+    t.check(answer.status == 503 and b"this user has" in answer.body, f"one more of eve's: {answer}")
+    as_user(ADA, daemon.api.start, "ada-job")
 
 
 def test_owner_stays(t):
