@@ -12,7 +12,7 @@
 
 struct job {
 	bool json, create;
-	int64_t exit_code, world, wait;
+	int64_t exit_code, world, wait, uid;
 	char *run, *state, *launcher, *name, *user, *nodes, *time;
 };
 
@@ -63,10 +63,31 @@ static int make_body(const struct job *j, bool end, struct ff_buf *out)
 		add_text(&w, "launcher", j->launcher);
 		add_text(&w, "name", j->name);
 		add_text(&w, "user", j->user);
+		if (j->uid >= 0) {
+			ff_jw_kint(&w, "uid", j->uid);
+		}
 		status = add_nodes(&w, j->nodes);
 	}
 	ff_jw_close(&w, '}');
 	return status;
+}
+
+/* A prolog that fails would drain its node: who is not heard is told, and that is all. */
+static void check_owner(const struct job *j, const char *job, const struct rpc_answer *a)
+{
+	int64_t owner = -1;
+	struct ff_json *doc = j->uid >= 0 ? ff_json_parse(ff_buf_str(&a->body), NULL) : NULL;
+	if (!doc) {
+		return;
+	}
+	(void)ff_json_int(ff_json_get(ff_json_root(doc), "owner"), &owner);
+	if (owner != j->uid) {
+		client_warn(
+			"%s is not uid %lld's: only an administrator names an owner, and not of "
+			"a run that is another user's",
+			job, (long long)j->uid);
+	}
+	ff_json_destroy(doc);
 }
 
 static int post(const struct job *j, bool end, const char *job)
@@ -92,7 +113,13 @@ static int post(const struct job *j, bool end, const char *job)
 	}
 	if (a.http < 200 || a.http > 299) {
 		status = rpc_fail(&a);
-	} else if (j->json) {
+		rpc_answer_finish(&a);
+		return status;
+	}
+	if (!end) {
+		check_owner(j, job, &a);
+	}
+	if (j->json) {
 		if (a.body.len && a.body.p[a.body.len - 1] != '\n') {
 			ff_buf_addc(&a.body, '\n');
 		}
@@ -106,7 +133,7 @@ static int post(const struct job *j, bool end, const char *job)
 
 static int run(const struct client_command *self, int argc, char **argv)
 {
-	struct job j = {.exit_code = INT64_MIN, .world = -1, .wait = 5000000};
+	struct job j = {.exit_code = INT64_MIN, .world = -1, .uid = -1, .wait = 5000000};
 	const struct ff_option options[] = {
 		{"exit-code", 0, FF_OPTION_INT, &j.exit_code, "N",
 			"end: its exit code; -N is signal N", INT32_MIN, INT32_MAX},
@@ -126,6 +153,9 @@ static int run(const struct client_command *self, int argc, char **argv)
 			"start: torchrun, srun, mpirun, ...", 1, 64},
 		{"name", 0, FF_OPTION_TEXT, &j.name, "NAME", "start: what its user calls it", 1,
 			64},
+		{"uid", 0, FF_OPTION_INT, &j.uid, "N",
+			"start: the user who owns the run, if an administrator says so", 0,
+			UINT32_MAX - 1},
 		{"user", 0, FF_OPTION_TEXT, &j.user, "USER", "start: whose job it is", 1, 64},
 		{"nodes", 0, FF_OPTION_TEXT, &j.nodes, "LIST",
 			"start: its nodes: gpu-001,gpu-002 or Slurm's gpu-[001-004,007]", 1,
@@ -152,13 +182,16 @@ static int run(const struct client_command *self, int argc, char **argv)
 const struct client_command cmd_job = {
 	.name = "job",
 	.synopsis = "job start JOB [--run R] [--world N] [--launcher NAME] [--nodes LIST]\n"
-		    "             [--name NAME] [--user USER] [--time TIME]\n"
+		    "             [--name NAME] [--user USER] [--uid N] [--time TIME]\n"
 		    "job end JOB [--exit-code N] [--state S] [--wait SPAN] [--create]",
 	.summary = "tell the daemon that a job started or ended",
-	.description = "For schedulers and their prolog and epilog scripts. `start` makes the job "
-		       "known; `end` says\n"
-		       "how it ended, waits for its last lines and prints the verdict.\n",
-	.examples = "firstfault job start \"$SLURM_JOB_ID\" --world 256 --nodes "
+	.description =
+		"For schedulers and their prolog and epilog scripts. `start` makes the job "
+		"known; `end` says\n"
+		"how it ended, waits for its last lines and prints the verdict. A run is whose who "
+		"speaks first: a\n"
+		"prolog, which runs as root, names the user with --uid.\n",
+	.examples = "firstfault job start \"$SLURM_JOB_ID\" --uid \"$SLURM_JOB_UID\" --nodes "
 		    "\"$SLURM_JOB_NODELIST\"\n"
 		    "firstfault job end \"$SLURM_JOB_ID\" --exit-code 1 --state FAILED\n",
 	.run = run,

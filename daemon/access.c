@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "ledger.h"
+#include "shell/log.h"
 #include "token.h"
 
 #include <errno.h>
@@ -114,19 +115,18 @@ bool access_may(const struct access_peer *peer, const struct ff_run *run)
 	return peer->admitted && may_own(peer, rs ? rs->owner : ACCESS_UNOWNED);
 }
 
-/* Is the job one that only certain peers may begin or feed, and this is none of them? */
-static bool is_reserved(const struct access_peer *peer, const char *job)
+/* Is the job one that is for another user? */
+static bool is_reserved(int64_t user, const char *job)
 {
 	int64_t uid;
 	return ff_str_starts(ff_str_z(job), FF_STR(USER_JOB)) &&
-		ff_str_int(ff_str_skip(ff_str_z(job), sizeof USER_JOB - 1), &uid) &&
-		uid != peer->uid;
+		ff_str_int(ff_str_skip(ff_str_z(job), sizeof USER_JOB - 1), &uid) && uid != user;
 }
 
 bool access_may_job(const struct access_peer *peer, const struct ff_runs *runs, const char *job)
 {
 	const struct ff_run *run = ff_map_get(&runs->latest, ff_str_z(job));
-	if (!peer->admitted || (!peer->admin && is_reserved(peer, job))) {
+	if (!peer->admitted || (!peer->admin && is_reserved(peer->uid, job))) {
 		return false;
 	}
 	return !run || access_may(peer, run);
@@ -138,4 +138,34 @@ void access_claim(const struct access_peer *peer, struct ff_run *run, struct run
 		rs->owner = peer->uid;
 		run->dirty = true;
 	}
+}
+
+/* Root, the daemon's own user, who shows an administrator's token. A member of the group is a user
+ * besides: what he began may be his own. */
+static bool is_admin(const struct access *a, int64_t uid)
+{
+	bool found = uid == 0 || uid == geteuid();
+	for (size_t i = 0; i < a->tokens.n && !found; i++) {
+		found = a->tokens.v[i].admin && a->tokens.v[i].owner == uid;
+	}
+	return found;
+}
+
+bool access_name(const struct access *a, const struct access_peer *peer, int64_t uid,
+	struct ff_run *run, struct run_state *rs)
+{
+	const char *job = run->job->facts.job;
+	bool vacant = rs->owner == ACCESS_UNOWNED || rs->owner == uid ||
+		(rs->owner >= 0 && (rs->owner == peer->uid || is_admin(a, rs->owner)));
+	if (!peer->admin) {
+		return false;
+	}
+	if (!vacant || is_reserved(uid, job)) {
+		ff_log_warn("access", "job=%s is not given to uid %lld: %s", job, (long long)uid,
+			!vacant ? "it has another owner" : "its name is another user's");
+		return false;
+	}
+	run->dirty = run->dirty || rs->owner != uid;
+	rs->owner = uid;
+	return true;
 }

@@ -5,7 +5,8 @@
  * user, the members of `admin-group` (by the peer's groups, its supplementary ones too) and tokens
  * with `admin`: they may read and write every run.
  *
- * A run is owned by the first who speaks for it. Its owner and administrators may read and write
+ * A run is owned by the first who speaks for it, or by whom an administrator names in a job-start:
+ * a prolog runs as root and speaks first. Its owner and administrators may read and write
  * it; others on the unix sockets, or with a token, see that it exists: its job and run id in
  * `jobs`, nothing else. With allow-open-tcp whoever comes over TCP without a token is nobody: what
  * nobody began is owned by nobody, and everybody may read and write it; nobody may touch what has
@@ -54,3 +55,8 @@ bool access_may(const struct access_peer *peer, const struct ff_run *run);
 bool access_may_job(const struct access_peer *peer, const struct ff_runs *runs, const char *job);
 /* The peer speaks for the run; it is the owner if there is none yet. */
 void access_claim(const struct access_peer *peer, struct ff_run *run, struct run_state *rs);
+/* The peer says whose run it is. Only an administrator may, and only of a run that nobody has or
+ * that is an administrator's: what belongs to a user, or to everybody, stays so. False: it is
+ * as it was; an administrator's word is in the log then. */
+bool access_name(const struct access *a, const struct access_peer *peer, int64_t uid,
+	struct ff_run *run, struct run_state *rs);

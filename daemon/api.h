@@ -50,6 +50,8 @@ size_t api_watch_count(const struct watchers *w);
 
 /* Handlers. */
 void api_jobs_one(struct request *r);
+/* Adds whose run it is: "owner", null if it is no user's. */
+void api_jobs_owner(struct ff_jw *w, const struct ff_run *run);
 void api_jobs_verdict(struct request *r);
 void api_jobs_events(struct request *r);
 void api_tables_ranks(struct request *r);

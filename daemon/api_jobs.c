@@ -44,6 +44,16 @@ static void put_counters(struct ff_jw *w, const struct ff_job *job)
 	ff_jw_close(w, '}');
 }
 
+void api_jobs_owner(struct ff_jw *w, const struct ff_run *run)
+{
+	const struct run_state *rs = run->user;
+	if (rs && rs->owner >= 0) {
+		ff_jw_kint(w, "owner", rs->owner);
+	} else {
+		ff_jw_knull(w, "owner");
+	}
+}
+
 void api_jobs_one(struct request *r)
 {
 	struct ff_run *run = request_run(r, 2, false);
@@ -62,11 +72,7 @@ void api_jobs_one(struct request *r)
 	ff_jw_kint(&w, "version", run->version);
 	ff_jw_ktime(&w, "begun", run->begun_us);
 	ff_jw_ktime(&w, "ended", run->ended_us);
-	if (rs->owner < 0) {
-		ff_jw_knull(&w, "owner");
-	} else {
-		ff_jw_kint(&w, "owner", rs->owner);
-	}
+	api_jobs_owner(&w, run);
 	ff_jw_kint(&w, "streams", (int64_t)run->job->nstreams);
 	ff_jw_kint(&w, "segments_dropped", (int64_t)rs->segments_dropped);
 	put_facts(&w, &run->job->facts);

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "core/report.h"
 #include "feed/intake.h"
+#include "feed/tell.h"
 #include "tail.h"
 
 #include <stdlib.h>
@@ -93,11 +94,16 @@ static bool claim(struct request *r, struct ff_run *run)
 
 static void start(struct request *r, const struct ff_json_node *doc)
 {
+	int64_t uid;
 	struct ff_run *run = make_run(r, doc, FF_RUN_START);
 	if (!run || !claim(r, run)) {
 		return;
 	}
 	(void)ff_intake_control(run, "job-start", doc, NULL);
+	if (ff_tell_owner("job-start", doc, &uid) &&
+		!access_name(r->d->access, &r->who, uid, run, run->user)) {
+		run->job->counts[FF_COUNT_bad_values]++;
+	}
 	ledger_changed(r->d->ledger, run);
 	api_wait(r, run, false, 0);
 }
@@ -208,6 +214,7 @@ static void answer_start(struct request *r)
 	ff_jw_kstrz(&w, "schema", "firstfault.job/1");
 	ff_jw_kstrz(&w, "job", r->run->job->facts.job);
 	ff_jw_kstrz(&w, "run", r->run->job->facts.run);
+	api_jobs_owner(&w, r->run);
 	ff_jw_close(&w, '}');
 	ff_buf_addc(&out, '\n');
 	request_json(r, 200, &out);

@@ -459,6 +459,17 @@ static void on_changed(void *ud, struct ff_run *run)
 	ledger_changed(l, run);
 }
 
+static bool on_named(void *ud, struct ff_run *run, int64_t uid)
+{
+	const struct conn *c = ud;
+	struct ledger *l = c->server->d->ledger;
+	bool good = access_name(c->server->d->access, &c->who, uid, run, ledger_run(l, run));
+	if (good) {
+		ledger_changed(l, run);
+	}
+	return good;
+}
+
 /* Over TCP the first good token says who the peer is; on a unix socket the kernel has said it. */
 static void show_token(struct conn *c, struct ff_str token)
 {
@@ -499,6 +510,7 @@ static const struct ff_intake_ops intake_ops = {
 	.opened = on_opened,
 	.text = on_text,
 	.changed = on_changed,
+	.named = on_named,
 	.admit = on_admit,
 	.may_feed = on_may_feed,
 };

@@ -123,11 +123,17 @@ void ff_intake_changed(struct ff_intake *in, struct ff_run *run)
 	}
 }
 
-void ff_intake_ended(const struct ff_intake *in, struct ff_run *run, const char *event)
+void ff_intake_told(struct ff_intake *in, struct ff_run *run, const char *event,
+	const struct ff_json_node *doc)
 {
+	int64_t uid;
 	if (!strcmp(event, "job-end") && run->ended_us == FF_TIME_NONE) {
 		run->ended_us = in->now_us;
 		run->dirty = true;
+	}
+	bool names = in->ops->named && ff_tell_owner(event, doc, &uid);
+	if (names && !in->ops->named(in->ud, run, uid)) {
+		ff_intake_count(in, run, FF_COUNT_bad_values, 1);
 	}
 }
 

@@ -47,6 +47,9 @@ struct ff_intake_ops {
 		void *ud, struct ff_run *run, struct ff_stream *s, const struct ff_chunk *chunk);
 	/* A run's facts, end or streams changed (not: text came). NULL allowed. */
 	void (*changed)(void *ud, struct ff_run *run);
+	/* A job-start names the user whose run it is. False: not from this peer, or not this run;
+	 * counted. NULL: nobody owns runs. */
+	bool (*named)(void *ud, struct ff_run *run, int64_t uid);
 	/* May the peer that shows this token (empty: none, as in raw text) begin or feed this job?
 	 * If not it is answered with error `auth` (native), else its lines are dropped, counted. It
 	 * may call ff_intake_trust and ff_intake_own. The job "" is a node's own logs. NULL:

@@ -303,7 +303,7 @@ static void take_control(struct ff_intake *in, struct ff_str line)
 		as.clock = in->node_clock ? FF_CLOCK_CAPTURED : FF_CLOCK_ARRIVED;
 		int r = ff_tell_control(run, event, root, &as, NULL);
 		ff_intake_count(in, run, FF_COUNT_bad_values, r < 0);
-		ff_intake_ended(in, run, r < 0 ? "" : event);
+		ff_intake_told(in, run, r < 0 ? "" : event, root);
 		in->controls++;
 	}
 	ff_intake_changed(in, run);

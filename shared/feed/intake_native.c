@@ -313,7 +313,7 @@ static void take_told(struct ff_intake *in, const char *event, const struct ff_j
 	int r = ff_tell_control(in->run, event, doc, &as, NULL);
 	in->controls++;
 	ff_intake_count(in, in->run, FF_COUNT_bad_values, r < 0);
-	ff_intake_ended(in, in->run, r < 0 ? "" : event);
+	ff_intake_told(in, in->run, r < 0 ? "" : event, doc);
 	if (r > 0) {
 		ff_intake_changed(in, in->run);
 	}

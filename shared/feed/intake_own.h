@@ -92,8 +92,10 @@ void ff_intake_changed(struct ff_intake *in, struct ff_run *run);
 /* The logs of this node, which belong to no job; NULL if the peer may not speak of it, or there is
  * no room. */
 struct ff_run *ff_intake_node(struct ff_intake *in, struct ff_str node);
-/* A job-end came: by the daemon's clock. */
-void ff_intake_ended(const struct ff_intake *in, struct ff_run *run, const char *event);
+/* A control object that was told: a job-end is by the daemon's clock, a job-start may name its
+ * user. */
+void ff_intake_told(struct ff_intake *in, struct ff_run *run, const char *event,
+	const struct ff_json_node *doc);
 
 void ff_intake_jsonl_line(struct ff_intake *in, struct ff_str line);
 /* The data object in->obj. */

@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 #define TEXT_MAX (1024u * 1024u) /* bytes of one value */
+#define UID_LAST (UINT32_MAX - 1) /* the one behind it means no user (chown(2)) */
 
-enum key_type { KEY_INT, KEY_TEXT, KEY_NAMES };
+enum key_type { KEY_INT, KEY_TEXT, KEY_NAMES, KEY_OWNER };
 
 struct key {
 	const char *name;
@@ -30,7 +31,7 @@ static const struct control controls[] = {
 	{"job-start",
 		{{"world_size", KEY_INT, 1, FF_RANKS_MAX}, {"launcher", KEY_TEXT, 0, 0},
 			{"nodes", KEY_NAMES, 0, 0}, {"name", KEY_TEXT, 0, 0},
-			{"user", KEY_TEXT, 0, 0}}},
+			{"user", KEY_TEXT, 0, 0}, {"uid", KEY_OWNER, 0, UID_LAST}}},
 	{"job-end",
 		{{"exit_code", KEY_INT, INT32_MIN, INT32_MAX}, {"signal", KEY_INT, 1, 64},
 			{"state", KEY_TEXT, 0, 0}, {"reason", KEY_TEXT, 0, 0},
@@ -92,6 +93,7 @@ static int read_value(const struct control *c, const struct key *k, const struct
 	ff_buf_clear(ret);
 	switch (k->type) {
 	case KEY_INT:
+	case KEY_OWNER:
 		if (!ff_json_int(v, &n) || n < k->min || n > k->max) {
 			return ff_err_set(err, FF_ESCHEMA,
 				"%s: %s is no whole number from %lld to %lld", c->name, k->name,
@@ -120,6 +122,11 @@ static int read_value(const struct control *c, const struct key *k, const struct
 		return 0;
 	}
 	return FF_ESCHEMA;
+}
+
+bool ff_tell_owner(const char *name, const struct ff_json_node *doc, int64_t *ret_uid)
+{
+	return !strcmp(name, "job-start") && ff_json_int(ff_json_get(doc, "uid"), ret_uid);
 }
 
 static int read_time(const struct control *c, const struct ff_json_node *doc, ff_usec *ret,
@@ -248,7 +255,8 @@ static void tell_all(struct ff_run *run, const struct control *c, const struct f
 		/* who it is about is told from what is known in all */
 		bool who =
 			c->keys[0].name && !strcmp(c->keys[0].name, "attempt") && k < c->keys + 4;
-		if (!who && !ff_json_is_null(v) && read_value(c, k, v, &value, NULL) == 0) {
+		bool fact = !who && k->type != KEY_OWNER;
+		if (fact && !ff_json_is_null(v) && read_value(c, k, v, &value, NULL) == 0) {
 			tell(t, k->name, ff_buf_str(&value));
 		}
 	}

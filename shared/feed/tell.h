@@ -23,6 +23,9 @@ struct ff_tell {
 
 /* Is this the name of a control object that is told? */
 bool ff_tell_knows(const char *name);
+/* Of an object that was told: is it a job-start that says whose run it is? That is no fact: who may
+ * say so is not for the run to know. */
+bool ff_tell_owner(const char *name, const struct ff_json_node *doc, int64_t *ret_uid);
 /* Returns 1 if a fact changed, 0 if all was known, FF_ESCHEMA with err. Unknown keys are counted.
  */
 int ff_tell_control(struct ff_run *run, const char *name, const struct ff_json_node *doc,

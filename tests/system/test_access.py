@@ -255,6 +255,86 @@ def test_owner_stays(t):
         daemon.restart()
 
 
+def owner(daemon, job):
+    return daemon.api.get(f"/v1/jobs/{job}").json()["owner"]
+
+
+def bad_values(daemon, job):
+    return daemon.api.get(f"/v1/jobs/{job}").json()["counters"].get("bad_values", 0)
+
+
+def start_by(t, daemon, *arguments):
+    """root's client; what it says on standard error"""
+    return t.run("job", "start", *arguments, env=daemon.env).stderr.decode()
+
+
+def test_owner_is_named(t):
+    """A prolog runs as root: it says whose the run is, and then it is his and nobody else's, after a restart too."""
+    daemon = shared(t)
+    t.same(start_by(t, daemon, "ada-http", "--uid", ADA), "", "what root's client says")
+    native = {"event": "hello", "protocol": "firstfault/1", **hello("ada-native", "relay"), "kind": "scheduler", "rank": None, "streams": ["relay"]}
+    told(daemon, objects(native, {"event": "job-start", "uid": ADA}))
+    told(daemon, objects({"event": "job-start", "job": "ada-lines", "uid": ADA, "world_size": 1}))
+    told(daemon, objects({"event": "job-start", "job": "ada-late", "world_size": 1}))
+    jobs = ("ada-http", "ada-native", "ada-lines", "ada-late")
+    poll.until("four jobs", lambda: len(daemon.api.items("/v1/jobs")) == len(jobs))
+    # what nobody named is root's
+    t.same(owner(daemon, "ada-late"), 0, "owner of what root began")
+    t.same(as_user(ADA, daemon.api.request, "GET", "/v1/jobs/ada-late").status, 403, "ada asks for it")
+    daemon.api.start("ada-late", uid=ADA)
+    for job in jobs:
+        poll.until(f"the owner of {job}", lambda job=job: owner(daemon, job) == ADA)
+    daemon.restart()
+    for job in jobs:
+        t.same(owner(daemon, job), ADA, f"owner of {job} after a restart")
+        t.same(as_user(EVE, daemon.api.request, "GET", f"/v1/jobs/{job}/verdict").status, 403, f"eve asks for {job}")
+        answer = as_user(EVE, told, daemon, objects({"event": "hello", "protocol": "firstfault/1", **hello(job)}))
+        t.check(b'"code":"auth"' in answer, f"eve's hello for {job}: {answer}")
+        as_user(ADA, run_job, daemon, job)
+        t.same(as_user(ADA, daemon.api.request, "GET", f"/v1/jobs/{job}/verdict").json()["fault"]["id"], "cuda-oom", f"ada's verdict of {job}")
+        t.same(bad_values(daemon, job), 0, f"bad values of {job}")
+
+
+def test_owner_is_not_stolen(t):
+    """A user names nobody, and what is a user's goes to no other, whoever says so."""
+    daemon = shared(t)
+    as_user(ADA, daemon.api.start, "ada-job")
+    t.same(as_user(EVE, daemon.api.request, "POST", "/v1/jobs/eve-job/start", {"uid": ADA}).status, 200, "eve's start with ada's uid")
+    t.same((owner(daemon, "eve-job"), bad_values(daemon, "eve-job")), (EVE, 1), "owner of eve's job, bad values")
+    as_user(EVE, told, daemon, objects({"event": "job-start", "job": "eve-lines", "uid": 0}))
+    poll.until("eve's lines", lambda: len(daemon.api.items("/v1/jobs")) == 3)
+    t.same((owner(daemon, "eve-lines"), bad_values(daemon, "eve-lines")), (EVE, 1), "owner of eve's lines, bad values")
+    ada = Untouched(t, daemon, "ada-job")
+    t.same(as_user(EVE, daemon.api.request, "POST", "/v1/jobs/ada-job/start", {"uid": EVE}).status, 403, "eve's start of ada's job")
+    as_user(EVE, told, daemon, objects({"event": "job-start", "job": "ada-job", "uid": EVE}))
+    ada.check("a start with eve's uid")
+    t.check("is not uid" in start_by(t, daemon, "ada-job", "--uid", EVE), "root's client doesn't say that ada keeps it")
+    t.same((owner(daemon, "ada-job"), bad_values(daemon, "ada-job")), (ADA, 1), "owner of ada's job, bad values")
+    daemon.api.start("root-job", uid=ADA)
+    daemon.api.start("root-job", uid=EVE)
+    t.same((owner(daemon, "root-job"), bad_values(daemon, "root-job")), (ADA, 1), "owner of what was given twice, bad values")
+    for uid in (-1, 4294967295, "0", 1.5, True, []):
+        t.same(daemon.api.request("POST", "/v1/jobs/bad-job/start", {"uid": uid}).status, 422, f"status of uid {uid!r}")
+    t.same(daemon.api.request("POST", f"/v1/jobs/raw-uid-{ADA}/start", {"uid": EVE}).status, 200, "root begins a reserved job")
+    t.same(owner(daemon, f"raw-uid-{ADA}"), 0, "owner of a reserved job")
+
+
+def test_owner_of_files(t):
+    """The files of a run are of him who was named, whoever began it."""
+    daemon = shared(t, [("tail", t.folder / "logs" / "{job}" / "{name}")])
+    daemon.api.start("ada-job", uid=ADA)
+    folder = t.folder / "logs" / "ada-job"
+    (t.folder / "new").mkdir(parents=True)
+    for uid in (EVE, ADA):
+        (t.folder / "new" / f"of-{uid}.log").write_text(f"a line of {uid}\n")
+        os.chown(t.folder / "new" / f"of-{uid}.log", uid, -1)
+    folder.parent.mkdir()
+    (t.folder / "new").rename(folder)
+    poll.until("ada's line", lambda: b"a line" in daemon.api.get("/v1/jobs/ada-job/logs").body)
+    poll.until("eve's file is refused", lambda: daemon.status()["counters"]["tail_foreign"] >= 1)
+    t.check(f"a line of {EVE}".encode() not in daemon.api.get("/v1/jobs/ada-job/logs").body, "eve's line is in ada's job")
+
+
 def test_admin_group(t):
     """A supplementary group of the peer counts, by what the kernel says of the connection."""
     daemon = shared(t, [("admin-group", "daemon")])
@@ -558,5 +638,5 @@ def test_socket_files(t):
 
 if __name__ == "__main__":
     trial.main(__doc__, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
-               test_reserved_jobs, test_owner_stays, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp,
+               test_reserved_jobs, test_owner_stays, test_owner_is_named, test_owner_is_not_stolen, test_owner_of_files, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp,
                test_http_without_token, test_http_tokens, test_http_of_browsers, test_http_crowd, test_api_listen_needs_tokens, test_socket_files)

@@ -93,6 +93,12 @@ static bool on_admit(void *ud, struct ff_str token, const char *job)
 	return ff_str_eqz(token, "secret");
 }
 
+static bool on_named(void *ud, struct ff_run *run, int64_t uid)
+{
+	ff_buf_addf(&calls, "named %s %lld\n", run->job->facts.job, (long long)uid);
+	return uid < 9;
+}
+
 static const struct ff_intake_ops ops = {
 	.reply = on_reply, .closing = on_closing, .opened = on_opened, .text = on_text};
 
@@ -436,6 +442,39 @@ START_TEST(test_jsonl)
 	ck_assert_msg(!strcmp(b.p, jsonl[_i].known), "%s\ngot:\n%s\nwant:\n%s", jsonl[_i].what, b.p,
 		jsonl[_i].known);
 	ff_buf_finish(&b);
+}
+END_TEST
+
+/* Whose run it is is heard from a good job-start alone, and is no fact. */
+START_TEST(test_named)
+{
+	static const char *const starts[] = {
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":7}",
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":9}",
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":4294967294}",
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":4294967295}",
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":-1}",
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":\"7\"}",
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":null}",
+		"{\"event\":\"job-start\",\"job\":\"j\",\"uid\":7,\"world_size\":0}",
+		"{\"event\":\"job-end\",\"job\":\"j\",\"uid\":7}",
+	};
+	struct ff_intake_ops named = ops;
+	named.named = on_named;
+	struct ff_intake_options o = {.peer = "p", .name = "-"};
+	struct ff_intake *in = ff_intake_create(&runs, &o, &named, NULL);
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+		feed(in, starts[i]);
+		feed(in, "\n");
+	}
+	const struct ff_run *run = ff_runs_any(&runs, 0);
+	ck_assert_str_eq(calls.p, "named j 7\nnamed j 9\nnamed j 4294967294\n");
+	ck_assert_uint_eq(run->job->counts[FF_COUNT_bad_values], 2 + 4);
+	ck_assert_uint_eq(run->job->counts[FF_COUNT_unknown_keys], 1); /* of the job-end */
+	ck_assert_ptr_null(
+		ff_control_get(ff_facts_control(&run->job->facts, "job@start"), "uid"));
+	ff_intake_end(in, NOW);
+	ff_intake_destroy(in);
 }
 END_TEST
 
@@ -1366,6 +1405,7 @@ int main(void)
 	tcase_add_test(tc, test_nothing);
 	tcase_add_test(tc, test_long_first_line);
 	LOOP(tc, test_jsonl, N(jsonl));
+	tcase_add_test(tc, test_named);
 	tcase_add_test(tc, test_jsonl_counts);
 	tcase_add_test(tc, test_jsonl_online);
 	LOOP(tc, test_jsonl_clock, sizeof clocks / sizeof clocks[0]);
