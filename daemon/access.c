@@ -97,8 +97,19 @@ bool access_show(const struct access *a, struct ff_str text, struct access_peer 
 			.admin = token->admin,
 			.trusted = token->admin,
 		};
+		memcpy(peer->token, token->digest, sizeof peer->token);
 	}
 	return token != NULL;
+}
+
+bool access_holds(const struct access *a, const struct access_peer *peer, int fd)
+{
+	if (peer->token[0]) {
+		const struct token *token = token_find_digest(&a->tokens, peer->token);
+		return token && token->owner == peer->uid && token->admin == peer->admin;
+	}
+	struct access_peer now = fd >= 0 ? access_local(a, fd) : access_remote(a);
+	return now.admitted >= peer->admitted && now.admin >= peer->admin;
 }
 
 /* ---- what it may */

@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "base/sha256.h"
 #include "daemon.h"
 
 #include <sys/types.h>
@@ -32,6 +33,7 @@ struct access_peer {
 	bool admitted; /* may speak at all */
 	bool admin;
 	bool host;    /* root or the daemon's own user, on a socket of this machine */
+	char token[FF_SHA256_HEX]; /* digest of the one that it showed; empty: none */
 	bool trusted; /* its kernel and scheduler streams are believed: root, the daemon's user, a
 		       * token with `admin` */
 };
@@ -48,6 +50,10 @@ struct access_peer access_local(const struct access *a, int fd);
 struct access_peer access_remote(const struct access *a);
 /* The peer shows a token; false if it is none of ours: it stays who it was, and is counted. */
 bool access_show(const struct access *a, struct ff_str token, struct access_peer *peer);
+
+/* Other tokens and another group may hold since the peer came: is it still who it was, with all its
+ * rights? fd: of its unix socket, -1: it came over TCP. */
+bool access_holds(const struct access *a, const struct access_peer *peer, int fd);
 
 /* May the peer read and write this run? */
 bool access_may(const struct access_peer *peer, const struct ff_run *run);

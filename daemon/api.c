@@ -165,7 +165,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 /* What belongs to a connection and not to one of its requests. */
 struct link {
 	struct link *prev, *next; /* the API's list */
+	struct MHD_Connection *connection;
 	bool tcp;
+	struct access_peer who; /* of its last request */
 	struct api_otlp *otlp;
 };
 
@@ -177,6 +179,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 	struct link *link = *context;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		link = ff_xcalloc(1, sizeof *link);
+		link->connection = connection;
 		link->tcp = api->accepts_tcp;
 		link->otlp = api_otlp_create(api->d);
 		link->next = api->links;
@@ -223,8 +226,11 @@ static void read_head(struct request *r, const char *method)
 	api_guard_look(r);
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	const struct link *link = info ? info->socket_context : NULL;
-	r->feeder = link ? link->otlp : NULL;
+	struct link *link = info ? info->socket_context : NULL;
+	if (link) {
+		link->who = r->who;
+		r->feeder = link->otlp;
+	}
 }
 
 /* Adds to the body; false to cut the connection. */
@@ -606,6 +612,22 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 void api_describe_listeners(const struct api *api, struct ff_jw *w)
 {
 	api_listen_describe(api ? api->listen : NULL, w);
+}
+
+/* MHD closes a connection that has ended, at once or when its answer is there; watchers and
+ * followers look for that (api_is_gone). */
+void api_look_at_rights(struct api *api)
+{
+	for (const struct link *link = api ? api->links : NULL; link; link = link->next) {
+		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+			link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		int fd = info ? info->connect_fd : -1;
+		if (fd >= 0 &&
+			!access_holds(api->d->access, &link->who, link->tcp ? -1 : fd)) {
+			api->d->counts[DAEMON_COUNT_rights_lost]++;
+			(void)shutdown(fd, SHUT_RDWR);
+		}
+	}
 }
 
 void api_drop_run(struct api *api, const struct ff_run *dropped)

@@ -20,6 +20,9 @@ void api_finish(struct request *r);
 void api_wait(struct request *r, struct ff_run *run, bool end, ff_usec wait_us);
 /* Adds the addresses of `api-listen`, as they are bound: an array. */
 void api_describe_listeners(const struct api *api, struct ff_jw *w);
+/* Other tokens hold: connections of who lost the rights that it came with are closed, whatever they
+ * wait for. */
+void api_look_at_rights(struct api *api);
 /* A run goes: who waits for it is told. */
 void api_drop_run(struct api *api, const struct ff_run *run);
 /* Answers what is pending and closes all; api_destroy after the loop has run out. */

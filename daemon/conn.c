@@ -750,6 +750,33 @@ void conn_drop_run(struct server *server, const struct ff_run *run)
 	}
 }
 
+static void dismiss(struct conn *c)
+{
+	struct ff_buf out = {0};
+	ff_native_error_render(&out, FF_NATIVE_AUTH, "what you may do has changed");
+	write_bytes(c, ff_buf_str(&out));
+	ff_buf_finish(&out);
+	c->server->d->counts[DAEMON_COUNT_rights_lost]++;
+	ff_log_warn("conn", "peer=%s was closed: its token or its rights are gone", c->peer);
+	release(c);
+	leave(c);
+}
+
+void conn_look_at_rights(struct server *server)
+{
+	for (struct conn *c = server ? server->conns : NULL; c; c = c->next) {
+		uv_os_fd_t fd = -1;
+		bool known = c->is_tcp || uv_fileno(&c->h.handle, &fd) == 0;
+		if (c->state == CONN_OPEN && known &&
+			!access_holds(server->d->access, &c->who, fd)) {
+			dismiss(c);
+		}
+	}
+	if (server) {
+		server_bury(server);
+	}
+}
+
 /* ---- life */
 
 static void keep_alive(int fd)

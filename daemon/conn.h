@@ -18,6 +18,8 @@ void conn_accept(struct server *server, int fd, bool tcp);
 void conn_hold(struct conn *c, bool hold);
 /* Rows of a stream that it speaks for were committed. */
 void conn_committed(struct conn *c);
+/* Other tokens hold: who lost the rights that it came with is told `auth` and closed. */
+void conn_look_at_rights(struct server *server);
 /* A run goes: nobody speaks for it afterwards. */
 void conn_drop_run(struct server *server, const struct ff_run *run);
 /* So many control objects of the connection of this number were committed. */

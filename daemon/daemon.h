@@ -33,6 +33,8 @@
 	X(connections_broken, "connections that broke off instead of ending") \
 	X(files_short, "times that nobody could be accepted because no file could be opened") \
 	X(tokens_bad, "tokens shown that are none of ours") \
+	X(rights_lost, \
+		"connections closed because a reload took their token or rights away") \
 	X(taken_over, "connections closed because their stream came over another one") \
 	X(segments_dropped, "segment files dropped at the cap of a run") \
 	X(segments_damaged, "runs whose segment files were found damaged or gone") \

@@ -2,9 +2,11 @@
 
 #include "access.h"
 #include "answer.h"
+#include "api.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "clock.h"
+#include "conn.h"
 #include "shell/log.h"
 #include "tail.h"
 
@@ -130,6 +132,8 @@ static void take_access(struct daemon *d, struct fresh *f)
 	struct access *old = d->access;
 	d->access = f->access;
 	f->access = old;
+	conn_look_at_rights(d->server);
+	api_look_at_rights(d->api);
 }
 
 static void take_tail(struct daemon *d)

@@ -162,15 +162,20 @@ static bool is_same(const char a[FF_SHA256_HEX], const char b[FF_SHA256_HEX])
 	return !differ;
 }
 
-const struct token *token_find(const struct token_table *t, struct ff_str text)
+const struct token *token_find_digest(const struct token_table *t, const char digest[FF_SHA256_HEX])
 {
 	const struct token *found = NULL;
-	char digest[FF_SHA256_HEX];
-	make_digest(text, digest);
 	for (size_t i = 0; i < t->n; i++) {
 		if (is_same(t->v[i].digest, digest)) {
 			found = &t->v[i];
 		}
 	}
 	return found;
+}
+
+const struct token *token_find(const struct token_table *t, struct ff_str text)
+{
+	char digest[FF_SHA256_HEX];
+	make_digest(text, digest);
+	return token_find_digest(t, digest);
 }

@@ -25,3 +25,6 @@ void token_finish(struct token_table *t);
 /* The entry of this token, NULL if there is none. Takes the same time whichever token it is like,
  * and however much: digests are compared, each to its end. */
 const struct token *token_find(const struct token_table *t, struct ff_str text);
+/* The entry of a token by its digest, likewise. */
+const struct token *token_find_digest(
+	const struct token_table *t, const char digest[FF_SHA256_HEX]);

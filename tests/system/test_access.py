@@ -6,10 +6,12 @@ import http.client
 import json
 import os
 import pathlib
+import signal
 import socket
 import stat
 import sys
 import time
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support import poll, trial  # noqa: E402
@@ -569,6 +571,76 @@ def test_http_tokens(t):
     t.same(web.ask("/v1/jobs/ada-job/end", "ada", "POST", {"exit_code": 0})[0], 200, "ada ends it")
 
 
+class Line:
+    """A connection that stays, line by line."""
+
+    def __init__(self, address):
+        self.socket = socket.create_connection(address, timeout=20)
+        self.reader = self.socket.makefile("rb")
+
+    def say(self, *rows):
+        self.socket.sendall(objects(*rows))
+        return self
+
+    def until(self, word):
+        """The lines up to the one with this word; without one what comes until the end."""
+        out = []
+        while line := self.read():
+            out.append(line)
+            if word and word in line:
+                break
+        return out
+
+    def read(self):
+        try:
+            return self.reader.readline()
+        except ConnectionResetError:
+            return b""
+
+    def ask(self, url, token):
+        self.socket.sendall(f"GET {url} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKENS[token]}\r\n\r\n".encode())
+        return self
+
+
+def test_tokens_are_taken_away(t):
+    """SIGHUP with another token file ends what the old one allowed, and nothing else."""
+    daemon = t.start(options=[("listen", "127.0.0.1:0"), ("api-listen", "127.0.0.1:0"), ("token-file", token_file(t))])
+    ingest, api = ((host, int(port)) for host, port in (daemon.status()["listeners"][x][0].rsplit(":", 1) for x in ("tcp", "http")))
+    lines_of, hellos, watches, kept, follows = {}, {}, {}, {}, {}
+    for who in TOKENS:
+        lines_of[who] = Line(ingest).say({"job": f"{who}-lines", "message": "one", "source": who, "offset": 0, "token": TOKENS[who]})
+        hellos[who] = Line(ingest).say({"event": "hello", "protocol": "firstfault/1", **hello(f"{who}-job", who), "token": TOKENS[who]})
+        t.check(hellos[who].until(b"welcome"), f"{who}'s welcome")
+        t.check(lines_of[who].until(b'"ack"'), f"{who}'s ack")
+        watches[who], kept[who], follows[who] = Line(api), Line(api), Line(api)
+        t.check(watches[who].ask("/v1/watch", who).until(b"id: "), f"{who} watches")
+        t.check(kept[who].ask("/v1/jobs", who).until(b'"next"'), f"{who}'s list")
+        cursor = urllib.parse.quote(daemon.api.get(f"/v1/jobs/{who}-lines/logs?follow=now").json()["next"])
+        follows[who].ask(f"/v1/jobs/{who}-lines/logs?follow={cursor}&wait=25", who)
+    poll.until(lambda: f"three who watch, three who follow, and this one: {daemon.status()['api']}", lambda: daemon.status()["api"]["requests_open"] == 7)
+    before = daemon.status()["counters"]
+    # ada's is gone, root's is no administrator's any more, eve's stays
+    (t.folder / "tokens").write_text(f"{TOKENS['eve']} {EVE}\n{TOKENS['root']} 0\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    poll.until("the reload", lambda: daemon.status()["counters"]["reloads"] > before["reloads"])
+    for who in ("ada", "root"):
+        t.check(b'"code":"auth"' in b"".join(hellos[who].until(None)), f"{who}'s sender is told nothing")
+        t.check(b'"code":"auth"' in b"".join(lines_of[who].until(None)), f"{who}'s lines are told nothing")
+        for what in (watches, kept):
+            t.check(b"job" not in b"".join(what[who].until(None)), f"{who} is told of a job")
+        follows[who].until(None)
+    counters = daemon.status()["counters"]
+    t.same(counters["rights_lost"], 2 * 5, "rights_lost")
+    hellos["eve"].say({"event": "ping", "t1": 1})
+    t.check(hellos["eve"].until(b"pong"), "eve's pong")
+    lines_of["eve"].say({"job": "eve-lines", "message": "two", "source": "eve", "offset": 4})
+    t.check(lines_of["eve"].until(b'"offset":8'), "eve's ack")
+    t.check(watches["eve"].until(b"eve-lines"), "eve's watch")
+    t.check(kept["eve"].ask("/v1/jobs", "eve").until(b'"next"'), "eve's list")
+    t.check(b'"code":"auth"' in b"".join(Line(ingest).say({"event": "hello", "protocol": "firstfault/1", **hello("ada-job", "ada"), "token": TOKENS["ada"]}).until(None)),
+            "ada comes back")
+
+
 def test_http_of_browsers(t):
     """A web page that a user of the machine looks at can't ask under a name of its own, nor post."""
     web = Web(t)
@@ -639,4 +711,4 @@ def test_socket_files(t):
 if __name__ == "__main__":
     trial.main(__doc__, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
                test_reserved_jobs, test_owner_stays, test_owner_is_named, test_owner_is_not_stolen, test_owner_of_files, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp,
-               test_http_without_token, test_http_tokens, test_http_of_browsers, test_http_crowd, test_api_listen_needs_tokens, test_socket_files)
+               test_http_without_token, test_http_tokens, test_tokens_are_taken_away, test_http_of_browsers, test_http_crowd, test_api_listen_needs_tokens, test_socket_files)
