@@ -2,6 +2,7 @@
 
 #include "api_guard.h"
 #include "api_greet.h"
+#include "api_kept.h"
 #include "api_listen.h"
 #include "base/mem.h"
 #include "conn.h"
@@ -43,6 +44,7 @@ struct api {
 	struct link *links; /* connections */
 	size_t body_bytes; /* of all of them */
 	struct watchers *watchers;
+	struct api_kept *kept;
 };
 
 static void run(struct api *api);
@@ -92,6 +94,11 @@ struct watchers *api_watchers(const struct api *api)
 	return api->watchers;
 }
 
+struct api_kept *api_kept(const struct api *api)
+{
+	return api->kept;
+}
+
 void api_describe(const struct api *api, struct ff_jw *w)
 {
 	int64_t requests = 0;
@@ -101,6 +108,7 @@ void api_describe(const struct api *api, struct ff_jw *w)
 	ff_jw_open(w, '{');
 	ff_jw_kint(w, "requests_open", requests);
 	ff_jw_kint(w, "watchers", (int64_t)api_watch_count(api->watchers));
+	ff_jw_kint(w, "kept_bytes", (int64_t)api_kept_bytes(api->kept));
 	ff_jw_kint(w, "loop_longest_us", (int64_t)(api->longest_ns / 1000));
 	ff_jw_close(w, '}');
 }
@@ -586,6 +594,7 @@ int api_open(struct daemon *d, struct api **ret, struct ff_err *err)
 	struct api *api = ff_xcalloc(1, sizeof *api);
 	*ret = api; /* also on failure: whoever closes and destroys it knows what is open */
 	api->d = d;
+	api->kept = api_kept_create();
 	int r = start_mhd(api, err);
 	if (r < 0) {
 		return r;
@@ -695,6 +704,7 @@ void api_destroy(struct api *api)
 {
 	if (api) {
 		api_watch_destroy(api->watchers);
+		api_kept_destroy(api->kept);
 		api_greet_destroy(api->greet);
 		api_listen_destroy(api->listen);
 		free(api);

@@ -51,6 +51,9 @@ void api_watch_close(struct watchers *w);
 void api_watch_destroy(struct watchers *w);
 size_t api_watch_count(const struct watchers *w);
 
+/* api_kept.h */
+struct api_kept *api_kept(const struct api *api);
+
 /* Handlers. */
 void api_jobs_one(struct request *r);
 /* Adds whose run it is: "owner", null if it is no user's. */

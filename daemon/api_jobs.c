@@ -1,5 +1,6 @@
 #include "answer.h"
 #include "api.h"
+#include "api_kept.h"
 
 #include "base/mem.h"
 #include "clock.h"
@@ -116,7 +117,8 @@ void api_jobs_verdict(struct request *r)
 	struct ff_run *run = request_run(r, 2, false);
 	int64_t attempt, width;
 	if (!run || !request_number(r, "attempt", 0, INT32_MAX, FF_UNKNOWN, &attempt) ||
-		!request_number(r, "width", 20, 1000, WIDTH, &width)) {
+		!request_number(r, "width", 20, 1000, WIDTH, &width) ||
+		api_kept_answer(r, run)) {
 		return;
 	}
 	if (attempt != FF_UNKNOWN) {
@@ -138,6 +140,7 @@ void api_jobs_verdict(struct request *r)
 		ff_report_json(v, &out);
 		ff_buf_addc(&out, '\n');
 		request_json(r, 200, &out);
+		api_kept_put(r, run, v);
 	}
 	ff_verdict_destroy(v);
 }

@@ -1,5 +1,6 @@
 #include "answer.h"
 #include "api.h"
+#include "api_kept.h"
 
 #include "clock.h"
 #include "core/report_cursor.h"
@@ -63,7 +64,7 @@ static void get_table(struct request *r, const struct table *t)
 {
 	struct wish w;
 	struct ff_run *run = request_run(r, 2, false);
-	if (!run || !read_wish(r, &w)) {
+	if (!run || !read_wish(r, &w) || api_kept_answer(r, run)) {
 		return;
 	}
 	struct ff_verdict *v = answer_judge(r->d, run, (int32_t)w.attempt);
@@ -72,6 +73,7 @@ static void get_table(struct request *r, const struct table *t)
 			(int)w.attempt, (int)v->timeline.nattempts - 1);
 	} else {
 		render(r, t, v, &w);
+		api_kept_put(r, run, v);
 	}
 	ff_verdict_destroy(v);
 }

@@ -54,6 +54,7 @@
 	X(tail_let_go, "files of deleted runs that were met again and not read") \
 	X(kernel_lost, "records of the kernel log that were overwritten before they were read") \
 	X(requests, "HTTP requests") \
+	X(answers_kept, "answers about ended runs given again, as nothing had changed") \
 	X(requests_bad, "HTTP requests answered with an error") \
 	X(otlp_busy, \
 		"OTLP requests told to come again: no room, or nothing is read now") \

@@ -69,4 +69,6 @@
 #define FF_NODE_SEGMENTS 3u                  /* so many are kept: what a restart reads again */
 #define FF_CONNS_MAX 4096u                   /* connections; a further one is told busy */
 #define FF_WATCHERS_MAX 64u                   /* watchers of the API; a further one is refused */
+#define FF_KEPT_ANSWERS 64u                   /* answers about ended runs that are kept */
+#define FF_KEPT_BYTES (8u * 1024u * 1024u)    /* of them; what was asked for longest ago goes */
 #define FF_TAIL_FILES 4096u                  /* tailed files; a further one is counted */

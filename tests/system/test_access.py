@@ -585,7 +585,10 @@ class Line:
     def until(self, word):
         """The lines up to the one with this word; without one what comes until the end."""
         out = []
+        end = time.monotonic() + 20
         while line := self.read():
+            if time.monotonic() > end:
+                raise AssertionError(f"no {word or 'end'} in 20 s")
             out.append(line)
             if word and word in line:
                 break

@@ -3,11 +3,12 @@
 import json
 import os
 import pathlib
+import signal
 import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from support import schema, trial, world  # noqa: E402
+from support import poll, schema, trial, world  # noqa: E402
 from support.replay import Feed  # noqa: E402
 
 # method, address, status, schema of the answer
@@ -245,5 +246,59 @@ def test_pages_of_what_grows(t):
     daemon.stop()
 
 
+def test_answers_are_kept(t):
+    """What is asked for again about an ended run is given again, byte for byte, until something changes."""
+    daemon = t.start()
+    feed(t, daemon, "4711", 5)
+    kept = lambda: daemon.status()["counters"]["answers_kept"]
+    urls = [f"/v1/jobs/4711/{x}" for x in ("verdict", "verdict?attempt=0", "verdict?full=1", "ranks", "ranks?limit=2", "ranks?limit=3", "timeline?limit=1")]
+    t.same(daemon.api.get("/v1/jobs/4711/verdict").json()["state"], "ended", "state")
+    first = [daemon.api.get(url) for url in urls]
+    t.check(len({a.body for a in first}) >= 5, "the answers are too like each other")
+    before = kept()
+    for url, answer in zip(urls, first):
+        again = daemon.api.get(url)
+        t.same((again.body, again.headers.get("ETag")), (answer.body, answer.headers.get("ETag")), f"{url} again")
+        t.same(daemon.api.get(url.replace("4711", "47")).body, answer.body, f"{url} by a prefix")
+    t.same(kept() - before, 2 * len(urls), "answers given again")
+    etag = first[0].headers["ETag"]
+    t.same(daemon.api.request("GET", urls[0], headers={"If-None-Match": etag}).status, 304, "status with the ETag")
+    # text says how long ago it was
+    before = kept()
+    for _ in range(2):
+        t.check(daemon.api.get("/v1/jobs/4711/verdict?format=text").body != first[0].body, "text is JSON")
+        t.check(daemon.api.request("GET", urls[0], headers={"Accept": "text/plain"}).body != first[0].body, "text is JSON")
+        t.same(daemon.api.get("/v1/jobs/4711/ranks?cursor=x", ok=(400,)).status, 400, "status of a bad cursor")
+    t.same(kept(), before, "answers given again")
+    # a reload brings another catalogue, a restart forgets
+    reloads = daemon.status()["counters"]["reloads"]
+    daemon.process.send_signal(signal.SIGHUP)
+    poll.until("the reload", lambda: daemon.status()["counters"]["reloads"] > reloads)
+    t.same(daemon.api.get(urls[0]).body, first[0].body, "the verdict after a reload")
+    t.same(kept(), before, "answers given again")
+    daemon.restart()
+    t.same([daemon.api.get(url).body for url in urls], [a.body for a in first], "answers after a restart")
+    # one line more, and it is another verdict
+    lines(daemon, [{"job": "4711", "rank": 1, "node": "node-9", "stream": "late", "time": "2026-01-01T00:00:00Z", "message": "RuntimeError: number 1 is bad"}])
+    for url, answer in zip(urls[:4], first):
+        t.check(daemon.api.get(url).body != answer.body, f"{url} after one line more")
+    t.same(kept(), 0, "answers given again")
+    # bounded: what was asked for longest ago goes
+    for i in range(70):
+        daemon.api.get(f"/v1/jobs/4711/verdict?x={i}")
+        daemon.api.get("/v1/jobs/4711/verdict?x=0")
+    before = kept()
+    for i in (0, 69, 1):
+        daemon.api.get(f"/v1/jobs/4711/verdict?x={i}")
+    t.same(kept() - before, 2, "of three, answers that are still kept")
+    # an open run's depends on the time
+    daemon.api.start("open", world_size=1)
+    before = kept()
+    for _ in range(2):
+        t.same(daemon.api.get("/v1/jobs/open/verdict").json()["state"], "running", "state")
+    t.same(kept(), before, "answers given again of an open run")
+    daemon.stop()
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_addresses, test_filters, test_pages, test_pages_of_what_grows)
+    trial.main(__doc__, test_addresses, test_filters, test_pages, test_pages_of_what_grows, test_answers_are_kept)
