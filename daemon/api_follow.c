@@ -181,6 +181,9 @@ static bool on_frame(void *ud, const struct segment_frame *frame, struct ff_str 
 static void read_segments(struct follow *f)
 {
 	struct segment_place begin = f->from;
+	if (!begin.number) {
+		begin.number = 1; /* no stream was there yet: nothing was dropped by that */
+	}
 	if (begin.number < f->range.first) {
 		for (size_t i = 0; i < f->n && !f->first; i++) {
 			f->v[i].gone = !f->v[i].path && f->v[i].next < f->v[i].end;

@@ -106,6 +106,28 @@ def test_begin_and_rank(t):
     daemon.stop()
 
 
+def test_before_the_first_line(t):
+    """Who follows a job before it says anything is not told that something is gone."""
+    daemon = t.start()
+    daemon.api.start("j", world_size=1)
+    cursor = json.loads(daemon.api.request("GET", "/v1/jobs/j/logs?follow=now").body)["next"]
+    sender = native(daemon, "a.log", ["one", "two"], 0)
+    sender.connect()
+    sender.send_run(0, 2)
+
+    def page():
+        nonlocal cursor
+        answer = json.loads(daemon.api.request("GET", f"/v1/jobs/j/logs?follow={cursor}&wait=1").body)
+        cursor = answer["next"]
+        return [(x["text"], x["gone"]) for x in answer["items"]]
+
+    got = []
+    poll.until("its lines", lambda: got.extend(page()) or len(got) >= 2, 10)
+    t.same(got, [("one", False), ("two", False)], "lines")
+    sender.close()
+    daemon.stop()
+
+
 def test_secret_across_pages(t):
     """A page that begins, or ends, inside a key of many lines shows nothing of it."""
     logs = t.folder / "logs"
@@ -130,4 +152,4 @@ def test_secret_across_pages(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_each_line_once, test_begin_and_rank, test_secret_across_pages)
+    trial.main(__doc__, test_each_line_once, test_begin_and_rank, test_before_the_first_line, test_secret_across_pages)
