@@ -22,6 +22,7 @@ struct client_command {
 	const char *description; /* paragraphs */
 	const char *examples;    /* lines, NULL if none */
 	bool judges;             /* takes --exit-status: its help lists these too */
+	bool local;              /* asks no daemon: has no --token-file */
 	/* argv[0] is the command's name. Returns the exit status. */
 	int (*run)(const struct client_command *self, int argc, char **argv);
 };

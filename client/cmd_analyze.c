@@ -178,6 +178,7 @@ static int run(const struct client_command *self, int argc, char **argv)
 
 const struct client_command cmd_analyze = {
 	.name = "analyze",
+	.local = true,
 	.synopsis = "analyze [--brief | --json | --report FORMAT] [--world N] [--job ID] PATH...\n"
 		    "analyze --ranks | --timeline [--json] [--lines N] PATH...",
 	.summary = "read logs and say who failed first, without a daemon",

@@ -287,6 +287,7 @@ static int run(const struct client_command *self, int argc, char **argv)
 
 const struct client_command cmd_catalog = {
 	.name = "catalog",
+	.local = true,
 	.synopsis = "catalog list [--category C] [--role ROLE] [--catalog PATH] [--json]\n"
 		    "catalog search WORDS... [--category C] [--role ROLE] [--catalog PATH] "
 		    "[--json]\n"

@@ -175,7 +175,7 @@ static void add_help(const struct client_command *c, const struct ff_option *o, 
 	add_lines(out, "  ", c->description);
 	ff_buf_addz(out, "\nOPTIONS\n");
 	ff_option_help(o, n, out);
-	ff_option_help(&token_file, 1, out);
+	ff_option_help(&token_file, !c->local, out);
 	ff_option_help(common, 2, out);
 	if (c->examples) {
 		ff_buf_addz(out, "\nEXAMPLES\n");
@@ -224,7 +224,7 @@ int client_options(const struct client_command *c, const struct ff_option *o, si
 		memcpy(all, o, n * sizeof *all);
 	}
 	all[n] = token_file;
-	int rest = ff_option_args(all, n + 1, argc, argv, &err);
+	int rest = ff_option_args(all, n + !c->local, argc, argv, &err);
 	free(all);
 	token_use_file(token_path);
 	if (rest < 0) {

@@ -224,6 +224,9 @@ int rpc_try(const struct rpc_question *q, struct rpc_answer *ret)
 
 static int fail(int status, const struct rpc_answer *a)
 {
+	if (!*a->why) {
+		return status; /* token_get said it */
+	}
 	return client_fail(status, a->why,
 		status == CLIENT_NO_DAEMON
 			? "is firstfaultd running? FIRSTFAULT_API says where it answers"

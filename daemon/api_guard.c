@@ -111,6 +111,9 @@ void api_guard_answer(struct request *r)
 	} else if (r->refused == 403) {
 		request_problem(r, 403, "nothing is posted by a web page");
 	} else {
-		request_problem(r, 401, "a token is needed: Authorization: Bearer TOKEN");
+		request_problem(r, 401,
+			"%s: Authorization: Bearer TOKEN (the command firstfault takes "
+			"it from --token-file or FIRSTFAULT_TOKEN)",
+			r->slow ? "that token is none of this daemon's" : "a token is needed");
 	}
 }

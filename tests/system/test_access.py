@@ -567,7 +567,9 @@ def test_http_tokens(t):
     t.run("ship", "--job", "ada-job", "--to", to, "--token-file", path, log, env=env)
     path.chmod(0o640)
     done = t.run("why", "--token-file", path, "ada-job", env=env, status=(64,))
-    t.check(b"read by others" in done.stderr, done.stderr)
+    t.check(b"read by others" in done.stderr and done.stderr.count(b"firstfault: ") == 1, done.stderr)
+    done = t.run("why", "ada-job", env={**env, "FIRSTFAULT_TOKEN": "none-0123456789abcdef"}, status=(65,))
+    t.check(b"that token is none of" in done.stderr, done.stderr)
     t.same(web.ask("/v1/jobs/ada-job/end", "ada", "POST", {"exit_code": 0})[0], 200, "ada ends it")
 
 
