@@ -28,7 +28,9 @@ static bool are_known(
 		ff_pages_categories(pages, &all);
 		request_problem(r, 400, "no category \"%s\"; there are %s", category, all.p);
 	} else if (role && ff_role_parse(ff_str_z(role)) < 0) {
-		request_problem(r, 400, "role is primary, secondary, teardown, noise or context");
+		request_problem(r, 400,
+			"no role \"%s\": it is primary, secondary, teardown, noise or context",
+			role);
 		good = false;
 	}
 	ff_buf_finish(&all);

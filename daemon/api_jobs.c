@@ -206,7 +206,9 @@ void api_jobs_events(struct request *r)
 	struct ff_verdict *v = answer_judge(r->d, run, FF_UNKNOWN);
 	size_t from = 0;
 	if (role && ff_role_parse(ff_str_z(role)) < 0) {
-		request_problem(r, 400, "role is primary, secondary, teardown, noise or context");
+		request_problem(r, 400,
+			"no role \"%s\": it is primary, secondary, teardown, noise or context",
+			role);
 	} else if (cursor && !ff_report_cursor_find_event(v, ff_str_z(cursor), &from)) {
 		request_problem(r, 400, "the cursor can't be read");
 	} else {

@@ -60,12 +60,14 @@ static bool filter_read(struct request *r, struct filter *f)
 	f->since = request_query(r, "since");
 	f->since_us = FF_TIME_NONE;
 	if (f->state && !is_state(f->state)) {
-		request_problem(r, 400, "state is running, stalled, ending or ended");
+		request_problem(r, 400,
+			"no state \"%s\": it is running, stalled, ending or ended", f->state);
 		return false;
 	}
 	if (f->since && !ff_usec_rfc3339(ff_str_z(f->since), &f->since_us)) {
-		request_problem(
-			r, 400, "since is a time as in RFC 3339, such as 2026-01-01T00:00:00Z");
+		request_problem(r, 400,
+			"since: \"%s\" is no time as in RFC 3339, such as 2026-01-01T00:00:00Z",
+			f->since);
 		return false;
 	}
 	return true;
