@@ -15,7 +15,7 @@
  * Reserved: `raw-uid-N`, where text of user N without a job goes, is for that user: nobody can
  * begin it before him. Whose words a node's own logs are says feed/nodes.h.
  *
- * No call here waits: users, groups and the token file are read at the start.
+ * No call here waits: users, groups and the token file are read at the start, and by SIGHUP.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* api: the HTTP API (shared/README.md 6.7) on its unix socket: libmicrohttpd by its epoll
+/* api: the HTTP API (shared/README.md 6.7): libmicrohttpd by its epoll
  * descriptor in the loop.
  *
  * MHD_run is called when its descriptor is readable, when its timeout is due, and after anything

@@ -1,15 +1,13 @@
 /* daemon: what the parts of firstfaultd share, and in which order they live.
  *
- *	config  catalogue  runs  ledger  store  api  server  tail  retain
- *	config  catalogue  runs  nodes  ledger  store  api  server  tail
- *	config  catalogue  runs  nodes  ledger  store  api  server  tail  kmsg
- *	config  catalogue  runs  access  ledger  store  api  server  tail
+ *	config  catalogue  runs  access  nodes  ledger  hook  store  api  server  tail  retain  kmsg
  *
- * They are made in this order and undone in reverse.
+ * They are made in this order. They end in another (main.c): who speaks to peers first, the store
+ * once all is committed.
  *
  * Everything here belongs to the loop's thread. Threads besides it: the store's writer (store.h),
  * one for each file system that is tailed (tail_files.h), libuv's pool for reading text back
- * (api_logs.c).
+ * (api_logs.c, api_follow.c, api_export.c), a backup (backup.h) and what SIGHUP reads (reload.h).
  */
 #pragma once
 
