@@ -25,7 +25,11 @@ int access_open(const struct config *c, struct access **ret, struct ff_err *err)
 {
 	struct access *a = ff_xcalloc(1, sizeof *a);
 	const struct group *g = getgrnam(c->admin_group);
-	int r = c->token_file ? token_load(c->token_file, &a->tokens, err) : 0;
+	struct ff_err why = {0};
+	int r = c->token_file ? token_load(c->token_file, &a->tokens, &why) : 0;
+	if (r < 0) {
+		(void)ff_err_set(err, r, "token-file: %s", why.text);
+	}
 	a->open = c->allow_open_tcp;
 	a->has_admin = g != NULL;
 	a->admin = g ? g->gr_gid : 0;

@@ -269,6 +269,31 @@ static int check_patterns(
 	return 0;
 }
 
+/* A node's log is no job's and no rank's. */
+static int check_node_patterns(const struct ff_option_list *list, struct ff_err *err)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		for (const char *p = strchr(list->v[i], '{'); p; p = strchr(p + 1, '{')) {
+			if (strncmp(p, "{node}", 6) != 0 && strncmp(p, "{name}", 6) != 0) {
+				return ff_err_set(err, FF_EUSAGE,
+					"tail-node: pattern \"%s\": only {node} and {name} stand "
+					"in it; files of jobs are followed by tail",
+					list->v[i]);
+			}
+		}
+	}
+	return check_patterns(list, "tail-node", err);
+}
+
+static int check_default_job(const char *id, struct ff_err *err)
+{
+	struct ff_err why = {0};
+	if (id && ff_runs_check_name(ff_str_z(id), "job id", &why) < 0) {
+		return ff_err_set(err, FF_EUSAGE, "default-job: %s", why.text);
+	}
+	return 0;
+}
+
 static int check_catalog(const struct config *c, struct ff_err *err)
 {
 	struct ff_catalog *catalog = NULL;
@@ -324,7 +349,7 @@ int config_check(const struct config *c, struct ff_err *err)
 		r = check_patterns(&c->tail, "tail", err);
 	}
 	if (r == 0) {
-		r = check_patterns(&c->tail_node, "tail-node", err);
+		r = check_node_patterns(&c->tail_node, err);
 	}
 	if (r == 0) {
 		r = check_catalog(c, err);
@@ -335,8 +360,8 @@ int config_check(const struct config *c, struct ff_err *err)
 	if (r == 0) {
 		r = check_log(c, err);
 	}
-	if (r == 0 && c->default_job) {
-		r = ff_runs_check_name(ff_str_z(c->default_job), "job id", err) < 0 ? FF_EUSAGE : 0;
+	if (r == 0) {
+		r = check_default_job(c->default_job, err);
 	}
 	return r;
 }

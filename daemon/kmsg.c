@@ -242,7 +242,8 @@ static int open_device(struct kmsg *k, const char *path, struct ff_err *err)
 	k->fifo = stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
 	k->fd = open(path, (k->fifo ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	if (k->fd < 0 || fstat(k->fd, &st) < 0) {
-		ff_log_warn("kmsg", "\"%s\": %s, ignoring", path, strerror(errno));
+		ff_log_warn("kmsg", "kernel-log: cannot read \"%s\": %s, ignoring", path,
+			strerror(errno));
 		return 1;
 	}
 	k->trusted = st.st_uid == 0 || st.st_uid == geteuid();

@@ -406,6 +406,19 @@ static int print(struct ff_buf *out)
 	return good ? 0 : EXIT_IO;
 }
 
+/* config_read looked at the rest. */
+static int check(const struct config *config)
+{
+	struct access *access = NULL;
+	struct ff_err err = {0};
+	int r = access_open(config, &access, &err);
+	access_close(access);
+	if (r < 0) {
+		(void)fprintf(stderr, "firstfaultd: %s\n", err.text);
+	}
+	return r < 0 ? status_of(r) : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct config config = {0};
@@ -427,7 +440,9 @@ int main(int argc, char **argv)
 	} else if (config.print) {
 		config_print(&config, &out);
 		status = print(&out);
-	} else if (!config.check) {
+	} else if (config.check) {
+		status = check(&config);
+	} else {
 		enum ff_log_level level = FF_LOG_INFO;
 		(void)ff_log_level_parse(ff_str_z(config.log_level), &level);
 		ff_log_open(level, clock_mono);

@@ -382,6 +382,13 @@ def test_config(t):
         done = ask(good + bad, "--check-config")
         t.check(done.returncode in (64, 65, 78), f"{bad!r}: exit status {done.returncode}, {done.stderr}")
         one_line(t, done, word)
+    (t.folder / "open").write_text("0123456789abcdef0123 root\n")
+    (t.folder / "open").chmod(0o644)
+    for tokens, word in ((t.folder / "open", "0600"), (t.folder / "no-tokens", "no-tokens")):
+        done = ask(good + f"token-file = {tokens}\n", "--check-config")
+        t.check(done.returncode in (64, 65, 74), f"{tokens}: exit status {done.returncode}, {done.stderr}")
+        one_line(t, done, word)
+        one_line(t, done, "token-file")
     done = started(t, "--config", t.folder / "none.conf", "--check-config")
     t.check(done.returncode > 0, "a config file that isn't there")
     one_line(t, done, "none.conf")
