@@ -58,7 +58,7 @@ static int run(const struct client_command *self, int argc, char **argv)
 	const struct ff_option options[] = {
 		{"run", 0, FF_OPTION_TEXT, &f.run, "R", "this run, not the latest one", 1,
 			FF_JOB_ID_MAX},
-		{"force", 0, FF_OPTION_FLAG, &f.force, NULL, "also a job that has not ended", 0, 0},
+		{"force", 0, FF_OPTION_FLAG, &f.force, NULL, "also a job that goes on", 0, 0},
 		{"json", 'j', FF_OPTION_FLAG, &f.json, NULL, "print the answer as JSON", 0, 0},
 	};
 	const size_t n = sizeof options / sizeof *options;
@@ -83,10 +83,12 @@ const struct client_command cmd_forget = {
 		"root and administrators\nmay do this. JOB is the latest run, JOB~1 the one "
 		"before; "
 		"a part of an id will not do.\n\n"
-		"A job that has not ended takes --force. Senders that are still connected are told "
-		"and closed\n(those of JSON Lines and syslog go on); what they send afterwards "
-		"begins another run. Files\nthat the daemon follows are left alone and not read "
-		"again until they are replaced.\n",
+		"A job takes --force while a sender is connected for it, or a stream goes on and "
+		"no "
+		"end was\ntold. Senders that are connected are told and closed (those of JSON "
+		"Lines and syslog go on);\nwhat they send afterwards begins another run. Files "
+		"that the daemon follows are left alone and\nnot read again until they are "
+		"replaced.\n",
 	.examples = "firstfault forget 4711\n"
 		    "firstfault forget 4711 --run 0\n",
 	.run = run,
