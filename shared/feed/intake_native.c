@@ -163,7 +163,8 @@ static void begin(struct ff_intake *in, const struct ff_native_hello *h)
 		h->source, h->live ? FF_RUN_LIVE : FF_RUN_FEED, &in->run, &err);
 	if (r == -EACCES) {
 		ff_intake_native_fail(
-			in, FF_NATIVE_AUTH, "that job is another user's, or the token is none");
+			in, FF_NATIVE_AUTH,
+			"that job is another user's, or no token of this daemon's was shown");
 		return;
 	}
 	if (r < 0) {
