@@ -154,7 +154,7 @@ def main(doc, *functions):
     failed = skipped = ran = 0
     for function in functions:
         name = function.__name__.removeprefix("test_")
-        if options.only and options.only not in name:
+        if options.only and options.only not in function.__name__:
             continue
         folder = pathlib.Path(tempfile.mkdtemp(prefix="ff-"))  # short: a socket's path has 108 bytes
         t = Trial(options, folder, name)
@@ -174,4 +174,6 @@ def main(doc, *functions):
         finally:
             t.finish()
             shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(1 if failed else 77 if ran and skipped == ran else 0)
+    if not ran:
+        print(f"no function's name holds {options.only}", flush=True)
+    sys.exit(1 if failed or not ran else 77 if skipped == ran else 0)
