@@ -4,8 +4,9 @@
  *
  * One intake per connection (daemon), per .jsonl file or standard input (analyze), per test feed.
  * It chooses the dialect from the first line (shared/README.md 6.3): native, JSON Lines, syslog,
- * a journal's export and JSON, raw. It does no I/O: what goes back to the peer is handed to
- * `reply`. Text is masked (base/mask.h) before anything sees it.
+ * a journal's export and JSON, raw; bodies of OTLP requests come by a call of their own. It does
+ * no I/O: what goes back to the peer is handed to `reply`. Text is masked (base/mask.h) before
+ * anything sees it.
  *
  * Ownership: the intake borrows the table of runs; strings handed to callbacks are borrowed during
  * the call. A callback must not destroy the intake; it marks and destroys later.
