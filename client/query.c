@@ -10,7 +10,7 @@
 /* ---- the newest failed run */
 
 struct seen {
-	char *job, *as_of;
+	char *job, *heard; /* heard: when anything came of it last */
 	bool failed;
 };
 
@@ -30,31 +30,34 @@ static bool take_run(void *ud, const struct ff_json_node *item)
 {
 	struct newest *n = ud;
 	const char *job = ff_json_string(ff_json_get(item, "job"));
-	const char *as_of = ff_json_string(ff_json_get(item, "as_of"));
+	const char *heard = ff_json_string(ff_json_get(item, "heard"));
 	if (job) {
 		*FF_ARR_ADD(n->v, n->n, n->cap) = (struct seen){ff_xstrdup(job),
-			ff_xstrdup(as_of ? as_of : ""), is_failed(item)};
+			ff_xstrdup(heard ? heard : ""), is_failed(item)};
 	}
 	return true;
 }
 
-/* RFC 3339 with a fixed number of decimals: bytewise order is the order of time. */
+/* The one that was heard last: `as_of` would not do, which is this moment for a run that nobody
+ * ends, and null without stamps. RFC 3339 with a fixed number of decimals: bytewise order is the
+ * order of time. */
 static const struct seen *find_newest(const struct newest *n)
 {
 	const struct seen *found = NULL;
 	for (size_t i = 0; i < n->n; i++) {
-		if (n->v[i].failed && (!found || strcmp(n->v[i].as_of, found->as_of) > 0)) {
+		if (n->v[i].failed && (!found || strcmp(n->v[i].heard, found->heard) > 0)) {
 			found = &n->v[i];
 		}
 	}
 	return found;
 }
 
+/* The list has the newest run of a job first. */
 static unsigned count_later(const struct newest *n, const struct seen *than)
 {
 	unsigned later = 0;
-	for (size_t i = 0; i < n->n; i++) {
-		later += !strcmp(n->v[i].job, than->job) && strcmp(n->v[i].as_of, than->as_of) > 0;
+	for (const struct seen *s = n->v; s != than; s++) {
+		later += !strcmp(s->job, than->job);
 	}
 	return later;
 }
@@ -79,7 +82,7 @@ int query_newest_failed(char **ret)
 	}
 	for (size_t i = 0; i < n.n; i++) {
 		free(n.v[i].job);
-		free(n.v[i].as_of);
+		free(n.v[i].heard);
 	}
 	free(n.v);
 	return status;

@@ -5,7 +5,8 @@
 #include "base/json.h"
 #include "client.h"
 
-/* The job that `why` without JOB means: the newest run of the caller's that failed. *ret is the
+/* The job that `why` without JOB means: the run of the caller's that failed and was heard
+ * last. *ret is the
  * caller's (malloc'd), with ~N for a run before the job's latest. */
 int query_newest_failed(char **ret);
 /* The id of an event as a person types it: "first", the number that `events` prints, or the id

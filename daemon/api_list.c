@@ -120,6 +120,7 @@ static void put_closed(struct ff_jw *w, const struct ff_run *run)
 {
 	static const char *const keys[] = {"state", "final", "verdict", "confidence", "world_size"};
 	ff_jw_open(w, '{');
+	ff_jw_knull(w, "heard");
 	ff_jw_kstrz(w, "job", run->job->facts.job);
 	ff_jw_kstrz(w, "run", run->job->facts.run);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -149,7 +150,14 @@ static bool put_run(struct listing *l, struct request *r, struct ff_run *run)
 	if (!a || !does_fit(f, run, a)) {
 		return false;
 	}
+	const struct run_state *rs = run->user;
 	ff_jw_open(&l->w, '{');
+	if (rs && rs->heard_at) {
+		ff_jw_ktime(&l->w, "heard", rs->heard_at);
+	} else {
+		ff_jw_knull(&l->w, "heard");
+	}
+	ff_buf_addc(l->w.out, ',');
 	ff_buf_adds(l->w.out, ff_buf_str(&a->item));
 	ff_jw_close(&l->w, '}');
 	return true;

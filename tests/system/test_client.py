@@ -73,6 +73,22 @@ def test_ship_and_ask(t):
     daemon.stop()
 
 
+def test_newest_failed(t):
+    """Without JOB the failed run that was heard last; neither one that nobody ends nor one without any stamp changes that."""
+    daemon = t.start()
+    for name in ("left-open", "no-stamp"):
+        log = t.folder / f"{name}.log"
+        log.write_text("ValueError: x\n")
+        t.run("job", "start", name, "--world", 1, env=daemon.env)
+        t.run("ship", "--job", name, "--rank", 0, log, env=daemon.env)
+        if name != "left-open":
+            t.run("job", "end", name, "--exit-code", 1, env=daemon.env)
+    for restarted in (False, True):
+        t.check(t.run("why", env=daemon.env).stdout.startswith(b"no-stamp "), f"newest, restarted {restarted}")
+        daemon.restart()
+    daemon.stop()
+
+
 def test_ship_again(t):
     """What is known is not stored again; what grew is."""
     job = world.storm(t.seed, "x", RANKS, 30 << 10)
@@ -153,4 +169,4 @@ def test_why_live(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_ship_and_ask, test_ship_again, test_verdict_statuses, test_runs, test_no_daemon, test_words, test_why_live)
+    trial.main(__doc__, test_ship_and_ask, test_newest_failed, test_ship_again, test_verdict_statuses, test_runs, test_no_daemon, test_words, test_why_live)
