@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/mask_rules.h"
 #include "core/report_ranks.h"
 #include "core/report_timeline.h"
 #include "feed/library.h"
@@ -16,6 +17,8 @@ struct analyze {
 	int64_t world, attempt, lines;
 	char *job, *report, *catalog;
 	enum ff_ticket form; /* of report */
+	struct ff_option_list patterns;
+	struct ff_mask_rules *mask; /* NULL */
 };
 
 /* With --job, and several jobs in the input of which it names one: only that one. */
@@ -109,6 +112,7 @@ static int analyze(const struct analyze *a, char *const *paths, size_t n)
 		return client_catalog_fail(r, a->catalog, &err);
 	}
 	ff_runs_init(&runs, catalog);
+	runs.mask = a->mask;
 	int status = input_read(&runs, paths, n, &(struct input_options){.job = a->job}, &in);
 	if (!status) {
 		status = judge(&runs, a, &in, &out);
@@ -153,6 +157,10 @@ static int run(const struct client_command *self, int argc, char **argv)
 		{"catalog", 0, FF_OPTION_TEXT, &a.catalog, "PATH",
 			"a folder of own signatures (or one file), besides those built in", 1,
 			4096},
+		{"mask", 0, FF_OPTION_LIST, &a.patterns, "PATTERN",
+			"what this PCRE2 pattern matches in a line is masked as a secret; may be "
+			"repeated",
+			1, 4096},
 		{"exit-status", 0, FF_OPTION_FLAG, &a.exit_status, NULL,
 			"make the verdict the exit status", 0, 0},
 	};
@@ -169,9 +177,13 @@ static int run(const struct client_command *self, int argc, char **argv)
 		status = client_usage(self, "%s", err.text);
 	} else if (rest >= 0 && a.report && !ff_ticket_parse(ff_str_z(a.report), &a.form)) {
 		status = client_usage(self, "--report is md or txt");
+	} else if (rest >= 0 && ff_mask_rules_create(a.patterns.v, a.patterns.n, &a.mask,
+					&err) < 0) {
+		status = client_usage(self, "--mask: %s", err.text);
 	} else if (rest >= 0) {
 		status = analyze(&a, argv + rest, (size_t)(argc - rest));
 	}
+	ff_mask_rules_destroy(a.mask);
 	ff_option_finish(options, n);
 	return status;
 }

@@ -1,6 +1,7 @@
 #include "client.h"
 
 #include "base/limits.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 #include "feed/runs.h"
 #include "files.h"
@@ -20,6 +21,8 @@ struct ship {
 	bool follow, flush;
 	char *job, *run, *to, *node, *kind;
 	int64_t rank, world, attempt, give_up, spool_max;
+	struct ff_option_list patterns;
+	struct ff_mask_rules *mask; /* NULL */
 	char *const *paths;
 	size_t npaths;
 	const char *job_id;
@@ -179,13 +182,13 @@ static void add_pipe(struct ship *s, const char *path, const char *to)
 	h.nstreams = 1;
 	name_pipe(path, h.rank, &name);
 	h.streams[0] = name.p;
-	struct spool *spool = spool_create(to, &h, (uint64_t)s->spool_max, &err);
+	struct spool *spool = spool_create(to, &h, (uint64_t)s->spool_max, s->mask, &err);
 	if (err.text[0]) {
 		client_warn("%s, what \"%s\" brings is kept in memory only", err.text, shown);
 	}
 	s->pipes[s->npipes].spool = spool;
 	s->pipes[s->npipes].shown = shown;
-	s->pipes[s->npipes++].pipe = pipe_start(path, spool, forward_wake(s->forward));
+	s->pipes[s->npipes++].pipe = pipe_start(path, spool, s->mask, forward_wake(s->forward));
 	forward_add_spool(s->forward, spool, shown, true, s->token);
 	ff_buf_finish(&name);
 	ff_path_identity_finish(&id);
@@ -249,7 +252,10 @@ static void say_what_waits(const struct ship *s, int status)
 
 static int send_all(struct ship *s, const struct files *files)
 {
-	struct forward_options o = {.follow = s->follow, .give_up_us = s->give_up, .look = look,
+	struct forward_options o = {.mask = s->mask,
+		.follow = s->follow,
+		.give_up_us = s->give_up,
+		.look = look,
 		.ud = s};
 	struct ff_err err = {0};
 	int r = ff_addr_ingest(s->to, &o.to, &err);
@@ -352,6 +358,10 @@ static int run(const struct client_command *self, int argc, char **argv)
 		{"follow", 'f', FF_OPTION_FLAG, &s.follow, NULL,
 			"go on as the files grow and new ones appear, until SIGTERM or SIGINT", 0,
 			0},
+		{"mask", 0, FF_OPTION_LIST, &s.patterns, "PATTERN",
+			"what this PCRE2 pattern matches in a line is a secret too; may be "
+			"repeated",
+			1, 4096},
 		{"spool-max", 0, FF_OPTION_SIZE, &s.spool_max, "SIZE",
 			"bytes of a pipe kept on disk for the daemon; the oldest go first (1GiB)",
 			SPOOL_MAX_LEAST, INT64_MAX},
@@ -361,10 +371,14 @@ static int run(const struct client_command *self, int argc, char **argv)
 			"stop when the daemon was away for so long (5m)", 0, 86400 * FF_SECOND},
 	};
 	const size_t n = sizeof options / sizeof *options;
+	struct ff_err err = {0};
 	int status;
 	int rest = client_options(self, options, n, argc, argv, &status);
 	if (rest >= 0 && rest == argc && !s.flush) {
 		status = client_usage(self, "no FILE or DIR given");
+	} else if (rest >= 0 && ff_mask_rules_create(s.patterns.v, s.patterns.n, &s.mask,
+					&err) < 0) {
+		status = client_usage(self, "--mask: %s", err.text);
 	} else if (rest >= 0) {
 		s.paths = argv + rest;
 		s.npaths = (size_t)(argc - rest);
@@ -374,6 +388,7 @@ static int run(const struct client_command *self, int argc, char **argv)
 	if (status && !s.npipes) {
 		read_for_nobody(&s);
 	}
+	ff_mask_rules_destroy(s.mask);
 	ff_option_finish(options, n);
 	return status;
 }
@@ -389,7 +404,9 @@ const struct client_command cmd_ship = {
 		       "analyze`. When the\n"
 		       "daemon goes away, ship waits for it and goes on; the file itself is the "
 		       "spool, nothing is\n"
-		       "lost as long as it exists. Secrets are masked before they leave.\n"
+		       "lost as long as it exists. Secrets are masked before they leave; --mask "
+		       "adds patterns of\n"
+		       "your own (README.md, Secrets).\n"
 		       "\n"
 		       "A pipe (- is standard input, or the path of a FIFO) is read as fast as it "
 		       "comes, whether the\n"

@@ -2,7 +2,7 @@
 
 #include "base/arr.h"
 #include "base/map.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "client.h"
 #include "pieces.h"
 #include "shell/file.h"
@@ -50,6 +50,7 @@ struct seen {
 
 struct sender {
 	char *path; /* shown, of a spool */
+	const struct ff_mask_rules *mask; /* of a file; NULL */
 	struct spool *spool; /* instead of a file; NULL */
 	bool live;           /* a pipe fills it */
 	struct ff_native_hello hello; /* strings: own copies */
@@ -278,7 +279,7 @@ static void forget_acked(struct sender *s)
 static bool encode(void *ud, char *text, size_t n, bool newline)
 {
 	struct sender *s = ud;
-	(void)ff_mask(text, n);
+	(void)ff_mask_rules_text(s->mask, text, n, NULL);
 	ff_native_data_render(&s->out, &(struct ff_native_data){.stamp = stamp_at(s, s->next),
 		.newline = newline, .text = ff_str_n(text, n)});
 	s->next += n + newline;
@@ -345,7 +346,7 @@ static int fill(struct sender *s, bool follow, struct ff_err *err)
 		enum pieces_rest rest = (uint64_t)n < left ? PIECES_WAIT :
 			s->stopped ? PIECES_END :
 			monotonic() - s->grown >= PIECE_AFTER_US ? PIECES_PAUSE : PIECES_WAIT;
-		if (!pieces_take(p, (size_t)n, rest, encode, s)) {
+		if (!pieces_take(s->mask, p, (size_t)n, rest, encode, s)) {
 			return 0;
 		}
 	}
@@ -725,6 +726,7 @@ static struct sender *add(
 {
 	struct sender *s = ff_xcalloc(1, sizeof *s);
 	s->path = ff_xstrdup(path);
+	s->mask = f->o.mask;
 	s->hello = *hello;
 	s->hello.job = ff_xstrdup(hello->job);
 	s->hello.node = ff_xstrdup(hello->node);

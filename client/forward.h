@@ -24,6 +24,7 @@ struct forward; /* opaque */
 
 struct forward_options {
 	struct ff_addr to;   /* borrowed */
+	const struct ff_mask_rules *mask; /* of files; borrowed; NULL allowed */
 	bool follow;         /* until stopped; else to the present end of each file */
 	ff_usec give_up_us;  /* without a daemon for so long: over (following: never) */
 	/* Called about every two seconds while following: new files may be added. NULL allowed. */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/str.h"
+#include "base/mask_rules.h"
 
 #define PIECES_MAX 65536u /* bytes of one text */
 
@@ -18,5 +18,7 @@ enum pieces_rest {
 	PIECES_END,   /* nothing more comes: it is given */
 };
 
-/* Gives the texts in p to fn; returns how many bytes they were. */
-size_t pieces_take(char *p, size_t n, enum pieces_rest rest, pieces_fn fn, void *ud);
+/* Gives the texts in p to fn, cut for these rules (NULL: none); returns how many bytes they were.
+ */
+size_t pieces_take(const struct ff_mask_rules *mask, char *p, size_t n, enum pieces_rest rest,
+	pieces_fn fn, void *ud);

@@ -22,6 +22,7 @@ struct pipe {
 	pthread_t thread;
 	char *path; /* NULL: standard input */
 	struct spool *spool;
+	const struct ff_mask_rules *mask;
 	int wake, stop; /* eventfds */
 	bool started;
 	atomic_bool ended;
@@ -52,7 +53,7 @@ static void tell(const struct pipe *p)
 /* Whole lines go to the spool, the rest stays in b. */
 static void give(struct pipe *p, struct ff_buf *b, enum pieces_rest rest)
 {
-	ff_buf_consume(b, pieces_take(b->p, b->len, rest, take, p));
+	ff_buf_consume(b, pieces_take(p->mask, b->p, b->len, rest, take, p));
 	spool_flush(p->spool);
 	tell(p);
 }
@@ -114,12 +115,14 @@ static void *run(void *ud)
 	return NULL;
 }
 
-struct pipe *pipe_start(const char *path, struct spool *spool, int wake)
+struct pipe *pipe_start(
+	const char *path, struct spool *spool, const struct ff_mask_rules *mask, int wake)
 {
 	struct pipe *p = ff_xcalloc(1, sizeof *p);
 	sigset_t all, before;
 	p->path = path ? ff_xstrdup(path) : NULL;
 	p->spool = spool;
+	p->mask = mask;
 	p->wake = wake;
 	p->stop = eventfd(0, EFD_CLOEXEC);
 	(void)sigfillset(&all); /* signals are the main thread's */

@@ -11,8 +11,9 @@
 struct pipe; /* opaque */
 
 /* path NULL: standard input. The spool is borrowed until the pipe has ended. wake: an eventfd that
- * is written when there is something new. */
-struct pipe *pipe_start(const char *path, struct spool *spool, int wake);
+ * is written when there is something new. mask: those of the spool. */
+struct pipe *pipe_start(
+	const char *path, struct spool *spool, const struct ff_mask_rules *mask, int wake);
 /* Has it ended? */
 bool pipe_ended(const struct pipe *p);
 /* It reads no further; the source's end is not said. */

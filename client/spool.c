@@ -1,7 +1,6 @@
 #include "spool.h"
 
 #include "base/arr.h"
-#include "base/mask.h"
 #include "shell/addr.h"
 #include "shell/file.h"
 
@@ -61,6 +60,7 @@ struct spool {
 	/* where the next frame to be read begins */
 	uint64_t at_first, at_place, at_offset;
 	/* the putting thread's own */
+	const struct ff_mask_rules *rules;
 	struct ff_mask_lines mask;
 	struct ff_buf lines; /* of the next frame */
 	uint64_t lines_raw;
@@ -245,7 +245,7 @@ void spool_flush(struct spool *s)
 
 void spool_put(struct spool *s, ff_usec stamp, char *text, size_t n, bool newline)
 {
-	(void)ff_mask_line(&s->mask, text, n);
+	(void)ff_mask_rules_line(s->rules, &s->mask, text, n);
 	ff_native_data_render(&s->lines, &(struct ff_native_data){.stamp = stamp,
 		.newline = newline, .text = ff_str_n(text, n)});
 	s->lines_raw += n + newline;
@@ -529,11 +529,12 @@ static int make_folder(struct spool *s, const char *to, const struct ff_buf *hel
 }
 
 struct spool *spool_create(const char *to, const struct ff_native_hello *hello, uint64_t max,
-	struct ff_err *err)
+	const struct ff_mask_rules *mask, struct ff_err *err)
 {
 	struct spool *s = allocate(max);
 	struct ff_native_hello h = *hello;
 	struct ff_buf text = {0};
+	s->rules = mask;
 	draw_source(s);
 	h.source = s->source;
 	h.token = NULL;

@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "base/err.h"
+#include "base/mask_rules.h"
 #include "base/usec.h"
 #include "wire/native.h"
 
@@ -30,9 +30,10 @@
 struct spool; /* opaque */
 
 /* A new one. hello has everything but source; strings are copied. to: where it goes, as
- * ff_addr_render says. If there can be no folder, the spool is in memory and err says why. */
+ * ff_addr_render says. mask: borrowed; NULL allowed. If there can be no folder, the spool is
+ * in memory and err says why. */
 struct spool *spool_create(const char *to, const struct ff_native_hello *hello, uint64_t max,
-	struct ff_err *err);
+	const struct ff_mask_rules *mask, struct ff_err *err);
 /* Those whose ship is gone and that go to this address (NULL: anywhere) are given to fn. Returns
  * how many of them there are altogether, owned or not. */
 size_t spool_adopt(const char *to, void (*fn)(void *ud, struct spool *s), void *ud);

@@ -3,7 +3,7 @@
 
 #include "base/arr.h"
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 #include "export.h"
 #include "tail.h"
@@ -191,9 +191,9 @@ static int open_file(const struct part *p)
 /* A line of a file, masked. Its stamp is in its stream's digest, if it counts. */
 static void put_file_line(struct export *e, struct part *p, uint64_t at)
 {
-	(void)ff_mask_line(&p->mask, p->line.p, p->line.len);
+	(void)ff_mask_rules_line(e->d->runs.mask, &p->mask, p->line.p, p->line.len);
 	if (p->line.len >= SHOWN_MAX) {
-		ff_mask_cut(p->line.p, p->line.len);
+		ff_mask_rules_cut(e->d->runs.mask, p->line.p, p->line.len);
 	}
 	put(e, p, at, FF_TIME_NONE, FF_CLOCK_NONE, no_tags, ff_buf_str(&p->line));
 	ff_buf_clear(&p->line);

@@ -3,7 +3,7 @@
 
 #include "base/arr.h"
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 #include "tail.h"
 #include "tail_reach.h"
@@ -210,9 +210,9 @@ static void read_segments(struct follow *f)
 static void put_file_line(struct follow *f, struct part *p, struct ff_mask_lines *mask)
 {
 	ff_buf_addz(&p->line, ""); /* never NULL */
-	(void)ff_mask_line(mask, p->line.p, p->line.len);
+	(void)ff_mask_rules_line(f->d->runs.mask, mask, p->line.p, p->line.len);
 	if (p->line.len == FF_LINE_MAX) {
-		ff_mask_cut(p->line.p, p->line.len);
+		ff_mask_rules_cut(f->d->runs.mask, p->line.p, p->line.len);
 	}
 	if (p->at >= p->next) {
 		close_line(f, p);

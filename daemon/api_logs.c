@@ -3,7 +3,7 @@
 
 #include "base/arr.h"
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 #include "lines.h"
 #include "tail.h"
@@ -165,11 +165,12 @@ static void read_file(const struct logs *l, struct wanted *w)
 }
 
 /* Others than those of files were masked as they came. */
-static void mask_line(struct ff_mask_lines *m, struct lines_one *line)
+static void mask_line(
+	const struct ff_mask_rules *r, struct ff_mask_lines *m, struct lines_one *line)
 {
-	(void)ff_mask_line(m, line->text, line->len);
+	(void)ff_mask_rules_line(r, m, line->text, line->len);
 	if (line->len == FF_LINE_MAX) {
-		ff_mask_cut(line->text, line->len);
+		ff_mask_rules_cut(r, line->text, line->len);
 	}
 }
 
@@ -200,7 +201,8 @@ static void put_gone(struct ff_jw *w, const struct wanted *of)
 }
 
 /* Lines of a stream; a word of what is not there any more. */
-static void put_stream(struct ff_jw *w, struct wanted *of, bool around)
+static void put_stream(
+	struct ff_jw *w, const struct ff_mask_rules *r, struct wanted *of, bool around)
 {
 	struct lines *l = &of->lines;
 	lines_end(l);
@@ -217,7 +219,7 @@ static void put_stream(struct ff_jw *w, struct wanted *of, bool around)
 	}
 	for (size_t i = 0; i < l->n && w->out->len < ANSWER_MAX; i++) {
 		if (of->path) {
-			mask_line(&mask, &l->v[i]);
+			mask_line(r, &mask, &l->v[i]);
 		}
 		if (i + of->shown >= middle && i <= middle + of->shown) {
 			put_line(w, of, &l->v[i]);
@@ -244,7 +246,7 @@ static void on_work(uv_work_t *work)
 	struct ff_jw w;
 	request_list_open(&w, &l->out, "firstfault.logs/1");
 	for (size_t i = 0; i < l->n && !atomic_load(&l->cancelled); i++) {
-		put_stream(&w, &l->v[i], l->around);
+		put_stream(&w, l->d->runs.mask, &l->v[i], l->around);
 	}
 	char next[24];
 	(void)snprintf(next, sizeof next, "%zu", l->next);

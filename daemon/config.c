@@ -2,6 +2,7 @@
 
 #include "base/arr.h"
 #include "base/limits.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 #include "feed/library.h"
 #include "feed/path.h"
@@ -303,6 +304,15 @@ static int check_catalog(const struct config *c, struct ff_err *err)
 	return r < 0 ? ff_err_set(err, FF_EUSAGE, "catalog: %s", why.text) : 0;
 }
 
+static int check_mask(const struct config *c, struct ff_err *err)
+{
+	struct ff_mask_rules *rules;
+	struct ff_err why = {0};
+	int r = ff_mask_rules_create(c->mask.v, c->mask.n, &rules, &why);
+	ff_mask_rules_destroy(rules);
+	return r < 0 ? ff_err_set(err, FF_EUSAGE, "mask: %s", why.text) : 0;
+}
+
 /* One file that can be run: there is no shell that would look for it or take arguments apart. */
 static int check_hooks(const struct config *c, struct ff_err *err)
 {
@@ -353,6 +363,9 @@ int config_check(const struct config *c, struct ff_err *err)
 	}
 	if (r == 0) {
 		r = check_catalog(c, err);
+	}
+	if (r == 0) {
+		r = check_mask(c, err);
 	}
 	if (r == 0) {
 		r = check_hooks(c, err);

@@ -1,7 +1,7 @@
 #include "kmsg.h"
 
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 #include "clock.h"
 #include "feed/nodes.h"
@@ -123,7 +123,11 @@ static void feed(struct kmsg *k)
 {
 	struct ff_stream *s = k->stream;
 	ff_buf_addc(&k->text, '\n');
-	k->run->job->counts[FF_COUNT_secrets] += ff_mask(k->text.p, k->text.len);
+	uint64_t *counts = k->run->job->counts;
+	unsigned limited = 0;
+	counts[FF_COUNT_secrets] +=
+		ff_mask_rules_text(k->d->runs.mask, k->text.p, k->text.len, &limited);
+	counts[FF_COUNT_match_limit] += limited;
 	struct ff_chunk c = {s->fed, k->text.p, k->text.len,
 		{k->live ? clock_wall() : FF_TIME_NONE, FF_TIME_NONE}, {FF_TAG_INIT, FF_UNKNOWN}};
 	ff_job_feed(k->run->job, s, &c);

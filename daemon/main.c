@@ -2,6 +2,7 @@
 
 #include "access.h"
 #include "api.h"
+#include "base/mask_rules.h"
 #include "clock.h"
 #include "kmsg.h"
 #include "ledger.h"
@@ -354,9 +355,12 @@ static int run_once(struct config *config, int argc, char **argv, bool *again)
 		close(p.lock);
 		return config->catalog ? EXIT_IO : EXIT_INTERNAL; /* it was good a moment ago */
 	}
+	struct ff_mask_rules *mask = NULL;
 	ff_runs_init(&d->runs, d->catalog);
 	uv_loop_init(&d->loop);
-	r = open_parts(&p, &err);
+	r = ff_mask_rules_create(config->mask.v, config->mask.n, &mask, &err);
+	d->runs.mask = mask;
+	r = r ? r : open_parts(&p, &err);
 	if (r == 0) {
 		serve(&p);
 	} else {
@@ -367,6 +371,7 @@ static int run_once(struct config *config, int argc, char **argv, bool *again)
 	int busy = uv_loop_close(&d->loop);
 	destroy_parts(&p);
 	ff_runs_finish(&d->runs);
+	ff_mask_rules_destroy(mask);
 	tail_let_go_finish(&d->let_go);
 	ff_catalog_destroy(d->catalog);
 	ff_pages_finish(&d->pages);

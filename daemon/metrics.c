@@ -83,6 +83,8 @@ static const struct metric {
 	{"api", "requests_open", "firstfault_http_requests_open", "gauge",
 		"HTTP requests that are being answered.", 1},
 	{"api", "watchers", "firstfault_watchers_open", "gauge", "Watchers of GET /v1/watch.", 1},
+	{"api", "kept_bytes", "firstfault_http_answers_kept_bytes", "gauge",
+		"Bytes of answers about ended runs that are kept to be given again.", 1},
 	{"api", "loop_longest_us", "firstfault_loop_longest_turn_seconds", "gauge",
 		"The longest that the loop was busy at a stretch, since the start.", 1e-6},
 	{"process", "resident_bytes", "process_resident_memory_bytes", "gauge",

@@ -1,7 +1,7 @@
 #include "tail_own.h"
 
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 #include "pack.h"
 
@@ -166,8 +166,10 @@ static void mask_and_feed(struct tail *t, struct tail_file *f, char *p, size_t n
 		return;
 	}
 	keep_mark(f, offset, ff_str_n(p, n));
-	size_t masked = ff_mask(p, n);
-	tail_file_run(f)->job->counts[FF_COUNT_secrets] += masked;
+	uint64_t *counts = tail_file_run(f)->job->counts;
+	unsigned limited = 0;
+	counts[FF_COUNT_secrets] += ff_mask_rules_text(t->d->runs.mask, p, n, &limited);
+	counts[FF_COUNT_match_limit] += limited;
 	feed_masked(t, f, offset, ff_str_n(p, n));
 }
 
@@ -176,7 +178,7 @@ static void take_data(struct tail *t, struct tail_file *f, struct ff_str data)
 	ff_buf_adds(&f->word, data);
 	f->read += data.n;
 	struct ff_buf all = f->word;
-	size_t keep = ff_mask_open(all.p, all.len);
+	size_t keep = ff_mask_rules_open(t->d->runs.mask, all.p, all.len);
 	size_t n = all.len - keep;
 	mask_and_feed(t, f, all.p, n);
 	ff_buf_consume(&f->word, n);

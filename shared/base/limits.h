@@ -21,6 +21,7 @@
 #define FF_PAIRS_MAX 64u                     /* clock pairs of a lane (lower envelope) */
 #define FF_SUBJECT_MAX 8192u                 /* bytes of a record that one pattern sees */
 #define FF_MATCH_LIMIT 100000u               /* PCRE2 match limit; reaching it is counted */
+#define FF_MASK_RULES_MAX 64u                /* patterns of secrets; a further one is an error */
 #define FF_RECORD_EVENTS 256u                /* events of one record; more are dropped, counted */
 
 /* Identity. */

@@ -525,7 +525,7 @@ static struct found at_equals(struct ff_str s, size_t at)
 #define PEM_BEGIN "-----BEGIN "
 #define PEM_END "-----END "
 
-static void mask(char *p, size_t n, const char *kind)
+void ff_mask_put(char *p, size_t n, const char *kind)
 {
 	char text[48];
 	unsigned hash = (unsigned)(ff_str_hash((struct ff_str){p, n}, FF_HASH_INIT) & 0xffff);
@@ -558,7 +558,7 @@ static size_t mask_words(char *p, size_t from, size_t end)
 		bool newline = p[from] == '\\' && from + 1 < end && p[from + 1] == 'n';
 		size_t len = newline ? 0 : span(ff_str_n(p, end), from, ALNUM | WORD);
 		if (len >= PEM_WORD) {
-			mask(p + from, len, "pem");
+			ff_mask_put(p + from, len, "pem");
 			found++;
 		}
 		from += newline ? 2 : len ? len : 1;
@@ -763,7 +763,7 @@ size_t ff_mask(char *p, size_t n)
 	for (size_t i = next_pair(p, n, 0); i < n; i = next_pair(p, n, i + 1)) {
 		struct found f = look(s, i);
 		if (f.n && !is_masked(s, f.at)) {
-			mask(p + f.at, f.n, f.kind);
+			ff_mask_put(p + f.at, f.n, f.kind);
 			found++;
 			i = f.at + f.n - 1;
 		} else if (begins_pem(s, i)) {
@@ -772,7 +772,7 @@ size_t ff_mask(char *p, size_t n)
 	}
 	struct found last = n && p[n - 1] != '\n' ? at_line_end(s, n) : (struct found){0};
 	if (last.n) {
-		mask(p + last.at, last.n, last.kind);
+		ff_mask_put(p + last.at, last.n, last.kind);
 		found++;
 	}
 	return found;
@@ -900,7 +900,7 @@ size_t ff_mask_line(struct ff_mask_lines *m, char *p, size_t n)
 	size_t end = without_cr(s, n), word = base64_before(s, end);
 	bool key = is_key_line(ff_str_n(p + word, end - word));
 	if (m->key_line && !key && end - word >= PEM_WORD) {
-		mask(p + word, end - word, "pem");
+		ff_mask_put(p + word, end - word, "pem");
 		found++;
 	}
 	m->key_line = key;

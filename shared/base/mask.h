@@ -32,3 +32,5 @@ bool ff_mask_is_front(const char *p, size_t n);
 /* p[0..n) is masked and its rest is left out: makes '*' of what may be the front of a secret at its
  * end. */
 void ff_mask_cut(char *p, size_t n);
+/* Makes `<secret:KIND:HASH>` of p[0..n). */
+void ff_mask_put(char *p, size_t n, const char *kind);

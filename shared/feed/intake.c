@@ -4,7 +4,7 @@
 
 #include "base/arr.h"
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "wire/syslog.h"
 
 #include <errno.h>
@@ -354,9 +354,13 @@ static void feed_chunk(struct ff_intake *in, struct ff_intake_stream *st, uint64
 
 static void mask(struct ff_intake *in, struct ff_run *run, char *p, size_t n)
 {
-	size_t masked = ff_mask(p, n);
+	unsigned limited = 0;
+	size_t masked = ff_mask_rules_text(in->runs->mask, p, n, &limited);
 	if (masked) {
 		ff_intake_count(in, run, FF_COUNT_secrets, masked);
+	}
+	if (limited) {
+		ff_intake_count(in, run, FF_COUNT_match_limit, limited);
 	}
 }
 
@@ -375,7 +379,8 @@ void ff_intake_put(struct ff_intake *in, size_t i, struct ff_str data, struct ff
 	ff_buf_adds(&in->work, ff_buf_str(&h->word));
 	ff_buf_adds(&in->work, data);
 	char *p = in->work.p;
-	size_t all = in->work.len, keep = ff_mask_open(p, all), out = all - keep;
+	size_t all = in->work.len, keep = ff_mask_rules_open(in->runs->mask, p, all);
+	size_t out = all - keep;
 	size_t first = out < old ? out : old; /* the kept bytes' own stamp and tags hold for them */
 	mask(in, st->run, p, out);
 	feed_chunk(in, st, at, ff_str_n(p, first), h->stamp, h->tags);
@@ -410,7 +415,7 @@ void ff_intake_end_stream(struct ff_intake *in, size_t i, bool complete, ff_usec
 		return;
 	}
 	struct ff_buf *word = &in->held[i].word;
-	if (!complete && ff_mask_is_front(word->p, word->len)) {
+	if (!complete && ff_mask_rules_is_front(in->runs->mask, word->p, word->len)) {
 		ff_buf_finish(word); /* half a secret is not masked: its sender has it still */
 	}
 	ff_intake_flush(in, i);

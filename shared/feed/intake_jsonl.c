@@ -1,13 +1,14 @@
 #include "feed/intake_own.h"
 
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "core/row.h"
 
 #include <stdio.h>
 
 /* Bytes that come from a key into a C string: cut at its size, controls replaced, masked. */
-static const char *copy_name(char *to, size_t size, struct ff_str s)
+static const char *copy_name(
+	const struct ff_mask_rules *mask, char *to, size_t size, struct ff_str s)
 {
 	size_t n = s.n < size - 1 ? s.n : size - 1;
 	for (size_t i = 0; i < n; i++) {
@@ -15,7 +16,7 @@ static const char *copy_name(char *to, size_t size, struct ff_str s)
 		to[i] = c < 0x20 || c == 0x7f ? '_' : (char)c;
 	}
 	to[n] = '\0';
-	(void)ff_mask(to, n);
+	(void)ff_mask_rules_text(mask, to, n, NULL);
 	return to;
 }
 
@@ -35,7 +36,7 @@ static bool read_file_names(
 		return false;
 	}
 	if (!ret->node[0]) {
-		(void)copy_name(ret->node, sizeof ret->node, ff_str_z(file->node));
+		(void)copy_name(in->runs->mask, ret->node, sizeof ret->node, ff_str_z(file->node));
 	}
 	(void)snprintf(ret->name, sizeof ret->name, "%.*s%s%.*s",
 		(int)sizeof ret->name - 8, file->name, o->container ? "/" : "",
@@ -45,13 +46,15 @@ static bool read_file_names(
 
 static void read_names(const struct ff_intake *in, const struct ff_jsonl *o, struct names *ret)
 {
-	(void)copy_name(ret->node, sizeof ret->node, o->node);
-	(void)copy_name(ret->source, sizeof ret->source, o->source.n ? o->source : FF_STR("0"));
+	(void)copy_name(in->runs->mask, ret->node, sizeof ret->node, o->node);
+	/* a sender finds its acknowledgements by its source: no pattern of ours may fit it */
+	(void)copy_name(
+		NULL, ret->source, sizeof ret->source, o->source.n ? o->source : FF_STR("0"));
 	if (read_file_names(in, o, ret)) {
 		return;
 	}
 	if (o->stream.n) {
-		(void)copy_name(ret->name, sizeof ret->name, o->stream);
+		(void)copy_name(in->runs->mask, ret->name, sizeof ret->name, o->stream);
 	} else if (o->rank >= 0) {
 		(void)snprintf(ret->name, sizeof ret->name, "rank-%lld", (long long)o->rank);
 	} else {

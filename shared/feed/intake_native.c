@@ -1,7 +1,7 @@
 #include "feed/intake_own.h"
 
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -139,19 +139,20 @@ static void tell_world(struct ff_intake *in, int64_t world)
 }
 
 /* Names are kept and shown too. They stand in the hello's document, which is ours. */
-static void mask_names(const struct ff_native_hello *h)
+static void mask_names(const struct ff_mask_rules *mask, const struct ff_native_hello *h)
 {
 	for (size_t k = 0; k < h->nstreams; k++) {
-		(void)ff_mask((char *)h->streams[k], strlen(h->streams[k]));
+		(void)ff_mask_rules_text(
+			mask, (char *)h->streams[k], strlen(h->streams[k]), NULL);
 	}
 	if (h->node) {
-		(void)ff_mask((char *)h->node, strlen(h->node));
+		(void)ff_mask_rules_text(mask, (char *)h->node, strlen(h->node), NULL);
 	}
 }
 
 static void begin(struct ff_intake *in, const struct ff_native_hello *h)
 {
-	mask_names(h);
+	mask_names(in->runs->mask, h);
 	struct ff_err err = {0};
 	struct ff_str run = ff_str_z(h->run);
 	int kind = h->kind ? ff_stream_kind_parse(ff_str_z(h->kind)) : -1;
@@ -249,7 +250,8 @@ static void take_gap(struct ff_intake *in, const struct ff_json_node *doc)
 	}
 	for (size_t i = 0; i < in->nstreams; i++) {
 		struct ff_buf *word = &in->held[i].word;
-		if (offsets[i] > in->streams[i].pos && ff_mask_is_front(word->p, word->len)) {
+		if (offsets[i] > in->streams[i].pos &&
+			ff_mask_rules_is_front(in->runs->mask, word->p, word->len)) {
 			ff_buf_finish(word); /* half a secret is not masked */
 		}
 		if (offsets[i] > in->streams[i].pos) {

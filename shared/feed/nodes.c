@@ -53,6 +53,7 @@ static struct ff_run *make(struct ff_runs *r, struct ff_str job, struct ff_str n
 	struct ff_run *n = ff_xcalloc(1, sizeof *n);
 	struct ff_buf key = {0};
 	n->job = ff_job_create(r->catalog, job, name);
+	n->mask = r->mask;
 	n->job->of_node = true;
 	n->number = FF_NODE_NUMBER + (uint32_t)r->nnodes;
 	n->begun_us = n->ended_us = FF_TIME_NONE;

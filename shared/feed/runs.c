@@ -90,6 +90,7 @@ static struct ff_run *make(struct ff_runs *r, struct ff_str job, struct ff_str r
 	struct ff_buf key = {0};
 	struct ff_run *n = ff_xcalloc(1, sizeof *n);
 	n->job = ff_job_create(r->catalog, job, run);
+	n->mask = r->mask;
 	n->number = number;
 	n->begun_us = FF_TIME_NONE;
 	n->ended_us = FF_TIME_NONE;

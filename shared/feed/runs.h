@@ -15,11 +15,13 @@
 #include "base/map.h"
 #include "core/job.h"
 
+struct ff_mask_rules;
 struct ff_node;
 struct ff_reach;
 
 struct ff_run {
 	struct ff_job *job;   /* facts.job and facts.run are its names */
+	const struct ff_mask_rules *mask; /* of the table */
 	uint32_t number;      /* of the run, from 1, in order of making: keys in the store. Never
 				 used again */
 	ff_usec begun_us;     /* the daemon's clock when it was made; FF_TIME_NONE offline */
@@ -37,6 +39,8 @@ struct ff_run {
 
 struct ff_runs {
 	const struct ff_catalog *catalog;
+	const struct ff_mask_rules *mask; /* for all that comes and is told; set before the first
+					     word, outlives the table; NULL: none */
 	struct ff_run **runs; /* by number; some may be missing (ff_runs_number) */
 	size_t nruns, cruns;
 	uint32_t last_number; /* the highest that was ever given */

@@ -1,7 +1,7 @@
 #include "feed/tell.h"
 
 #include "base/limits.h"
-#include "base/mask.h"
+#include "base/mask_rules.h"
 
 #include <stdio.h>
 
@@ -179,7 +179,8 @@ static int check(const struct control *c, const struct ff_json_node *doc, struct
 }
 
 /* Who an exit or sign is about: the object's own words, else the connection's. */
-static void read_who(const struct ff_json_node *doc, const struct ff_tell *as, struct ff_tell *ret)
+static void read_who(const struct ff_mask_rules *mask, const struct ff_json_node *doc,
+	const struct ff_tell *as, struct ff_tell *ret)
 {
 	const char *node = ff_json_string(ff_json_get(doc, "node"));
 	*ret = *as;
@@ -191,7 +192,7 @@ static void read_who(const struct ff_json_node *doc, const struct ff_tell *as, s
 	(void)ff_json_int(ff_json_get(doc, "pid"), &ret->pid);
 	(void)ff_json_int(ff_json_get(doc, "attempt"), &ret->attempt);
 	if (node) { /* a part of the id; the document is ours */
-		(void)ff_mask((char *)node, strlen(node));
+		(void)ff_mask_rules_text(mask, (char *)node, strlen(node), NULL);
 	}
 	ret->node = node ? node : as->node;
 }
@@ -257,6 +258,9 @@ static void tell_all(struct ff_run *run, const struct control *c, const struct f
 			c->keys[0].name && !strcmp(c->keys[0].name, "attempt") && k < c->keys + 4;
 		bool fact = !who && k->type != KEY_OWNER;
 		if (fact && !ff_json_is_null(v) && read_value(c, k, v, &value, NULL) == 0) {
+			if (k->type != KEY_INT) { /* a pattern may fit any number */
+				(void)ff_mask_rules_text(run->mask, value.p, value.len, NULL);
+			}
 			tell(t, k->name, ff_buf_str(&value));
 		}
 	}
@@ -281,7 +285,7 @@ int ff_tell_control(struct ff_run *run, const char *name, const struct ff_json_n
 		r = read_clock(c, doc, &t.clock, err);
 	}
 	if (r == 0) {
-		read_who(doc, as, &who);
+		read_who(run->mask, doc, as, &who);
 		r = make_id(c, &who, t.time, &id, err);
 	}
 	if (r == 0) {

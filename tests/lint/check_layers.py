@@ -28,7 +28,7 @@ CORE_ORDER = ["facts", "line", "scan", "stamp", "record", "origin", "fault", "ca
 
 # library header: files that may include it
 LIBRARIES = {
-    "pcre2.h": r"shared/core/(catalog|match)\.c",
+    "pcre2.h": r"shared/(base/mask_rules|core/(catalog|match))\.c",
     "sqlite3.h": r"daemon/(store\w*|migrate)\.c",
     "uv.h": r"daemon/\w+\.[ch]",
     "cJSON.h": r"shared/base/json\w*\.c",
