@@ -5,10 +5,12 @@ They are made at run time, from the seed: the repository holds none.
 """
 import base64
 import json
+import os
 import pathlib
 import re
 import socket
 import string
+import subprocess
 import sys
 import urllib.parse
 
@@ -294,5 +296,138 @@ def test_what_stays(t):
         t.check(json.dumps(line)[1:-1] in got, f"{line!r} was masked: {got[:3000]}")
 
 
+OWN = (r"employee (?<secret>[0-9]{8})\b", r"\bCUST-[A-Z]{4}-[0-9]{6}\b")
+
+
+def plant_own(hunt, rounds=6):
+    """The lines of a log with what only OWN says is a secret."""
+    rng, lines = hunt.t.rng, []
+
+    def employee():
+        hunt.secrets.append("".join(rng.choice("123456789") for _ in range(8)))
+        return hunt.secrets[-1]
+
+    def customer():
+        hunt.secrets.append(f"{''.join(rng.choice(string.ascii_uppercase) for _ in range(4))}-{rng.randrange(10**5, 10**6)}")
+        return f"CUST-{hunt.secrets[-1]}"
+
+    for n in range(rounds):
+        lines += [f"step {n} loss 2.5", f"login of employee {employee()} ok", f"order {customer()} of employee {employee()}, password=hunter2hunter2",
+                  f"10%\r20% {customer()}\r30% done"]
+    lines.append(" ".join(f"{customer()} and more and more and more of employee {employee()}" for _ in range(130)))  # longer than what is ever held back
+    lines += ["Traceback (most recent call last):", '  File "/job/train.py", line 3, in main', f"    load(CUST, owner='employee {employee()}')",
+              f"RuntimeError: CUDA error: out of memory for employee {employee()} of {customer()}", "bye"]
+    return lines
+
+
+def pieces_of(rng, lines):
+    """The parts of a native stream, cut anywhere."""
+    parts, stamp = [], BASE_US
+    for line in lines:
+        raw = line.encode()
+        while raw:
+            n = rng.choice((1, 5, 9, 40, 5000))
+            parts.append(Part(stamp, raw[:n], n >= len(raw)))
+            raw, stamp = raw[n:], stamp + 1
+    return parts
+
+
+def masks(*patterns):
+    return [word for pattern in patterns for word in ("--mask", pattern)]
+
+
+def test_own_patterns(t):
+    """What the daemon's key `mask` says: of every dialect, of a node's own logs, of files that are read back."""
+    hunt, fifo = Hunt(t), t.folder / "kmsg"
+    os.mkfifo(fifo)
+    daemon = t.start(options=[*(("mask", x) for x in OWN), ("tail", t.folder / "logs/{job}/{node}/{name}"), ("kernel-log", fifo)])
+    sender = Sender(daemon.ingest, {"job": "native", "source": "s", "streams": ["rank-0.stderr"], "rank": 0, "node": "n"},
+                    [pieces_of(t.rng, plant_own(hunt))]).connect()
+    for upto in sorted(t.rng.sample(range(1, len(sender.lanes[0].parts)), 8)):
+        sender.send_run(0, upto)
+        sender.connect()
+    sender.send_all()
+    sender.end()
+    rows = [{"job": "jsonl", "rank": 0, "node": "n", "stream": "rank-0.stderr", "message": x} for x in plant_own(hunt)]
+    rows += [{"kind": kind, "node": "n", "stream": f"{kind}.log", "message": x} for kind in ("kernel", "scheduler") for x in plant_own(hunt)]
+    lines = plant_own(hunt)
+    rows += [{"event": "job-start", "job": "jsonl", "name": lines[1], "user": lines[2]}, {"event": "job-end", "job": "jsonl", "exit_code": 1, "reason": lines[-2]}]
+    feed(daemon, "".join(json.dumps(x) + "\n" for x in rows).encode(), t.rng)
+    feed(daemon, "".join(f'<13>1 2026-01-01T00:00:00Z n app - - [x@1 job="syslog" rank="0"] {x}\n' for x in plant_own(hunt)).encode(), t.rng)
+    feed(daemon, "\n".join(plant_own(hunt)).encode(), t.rng)
+    records = [{"timeUnixNano": str(BASE_US * 1000), "body": {"stringValue": x}} for x in plant_own(hunt)]
+    resource = {"attributes": [{"key": "firstfault.job", "value": {"stringValue": "otlp"}}]}
+    daemon.api.post("/v1/logs", {"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": records}]}]})
+    with open(fifo, "wb", buffering=0) as f:
+        f.write("".join(f"3,{i},{i},-;{x}\n" for i, x in enumerate(plant_own(hunt)) if len(x) < 900).encode())
+    tailed = t.folder / "logs/tailed/n/rank-0.stderr"
+    tailed.parent.mkdir(parents=True)
+    raw = "\n".join(plant_own(hunt)).encode() + b"\n"
+    with open(tailed, "ab", buffering=0) as f:
+        for at in range(0, len(raw), 499):
+            f.write(raw[at:at + 499])
+    poll.until("the tailed file", lambda: daemon.api.request("GET", "/v1/jobs/tailed/events").status == 200 and daemon.api.items("/v1/jobs/tailed/events"))
+    poll.until("all jobs", lambda: len(daemon.api.items("/v1/jobs")) >= 6)
+    poll.until("the nodes' lines, with a hole in one", lambda: daemon.status()["nodes"]["streams"] == 4)
+    for job in ("native", "tailed"):
+        daemon.api.end(job, exit_code=1)
+        logs = daemon.api.get(f"/v1/jobs/{job}/logs?lines=1000").body.decode()
+        t.check("login of employee <secret:" in logs and "of <secret:own:" in logs, f"no mark in {job}: {logs[:2000]}")
+    for job in daemon.api.items("/v1/jobs"):
+        for route in ("", "/verdict", "/events", "/logs?lines=10000", "/export"):
+            hunt.look(f"{job['job']}{route}", daemon.api.get(f"/v1/jobs/{job['job']}{route}", ok=(200, 404)).body)
+    hunt.everywhere(daemon, ["tailed"])
+    t.same(daemon.status()["counters"]["match_limit"], 0, "patterns at their limit")
+    daemon.restart()
+    hunt.everywhere(daemon, ["native"])
+    daemon.stop()
+    hunt.disk(daemon)
+
+
+def test_own_patterns_of_clients(t):
+    """`--mask` of ship, of whose daemon none knows them: what leaves, and what is spooled while that is away; and of analyze."""
+    hunt, spool = Hunt(t), t.folder / "spool"
+    daemon = t.start()
+    env = {**daemon.env, "FIRSTFAULT_SPOOL": str(spool)}
+    shipped, plain = t.folder / "rank-0.stderr", t.folder / "plain.stderr"
+    shipped.write_text("\n".join(plant_own(hunt)) + "\n")
+    plain.write_text("\n".join(re.sub(r"(?<=employee )[0-9]+|CUST-[A-Z]+-[0-9]+", lambda m: "x" * len(m.group()), x)
+                               for x in shipped.read_bytes().decode().split("\n")))
+    for job, path in (("shipped", shipped), ("control", plain)):
+        t.run("ship", "--job", job, "--rank", "0", *masks(*OWN), path, env=env)
+        daemon.api.end(job, exit_code=1)
+    t.same(places(t, daemon, "shipped"), places(t, daemon, "control"), "places of the events")
+    daemon.stop()
+    piped = plant_own(hunt)
+    raw = "\n".join(piped) + "\nemployee 12"  # its rest never comes
+    done = t.run("ship", "--job", "piped", "--rank", "0", "--give-up", "100ms", *masks(*OWN), "-", input=raw.encode(), env=env, status=None)
+    hunt.look("what ship says", done.stdout + done.stderr)
+    kept = [x.read_bytes() for x in spool.rglob("*.seg")]
+    t.check(any(b"login of employee <secret:" in x for x in kept), "the spool holds the lines")
+    for i, held in enumerate(kept):
+        hunt.look(f"segment {i} of the spool", held)
+    daemon.start()
+    t.run("ship", "--spool-flush", env=env)
+    poll.until("the piped job", lambda: daemon.api.request("GET", "/v1/jobs/piped/events").status == 200)
+    hunt.everywhere(daemon, ["shipped", "piped"])
+    daemon.stop()
+    hunt.disk(daemon)
+    for form in ((), ("--json",), ("--report", "md"), ("--ranks",), ("--timeline", "--json")):
+        done = t.run("analyze", *masks(*OWN), *form, shipped, status=None)
+        hunt.look(f"analyze {form}", done.stdout + done.stderr)
+    t.check(b"employee <secret:" in t.run("analyze", *masks(*OWN), "-", input=raw.encode()).stdout, "analyze shows the mark")
+
+
+def test_bad_patterns(t):
+    """Named, with the place in them; nothing starts with one."""
+    for pattern, why in (("employee ([0-9]+", "at byte"), ("x*", "nothing at all")):
+        for words in (["analyze", "--mask", pattern, "-"], ["ship", "--job", "j", "--mask", pattern, "-"]):
+            done = t.run(*words, input=b"x\n", status=(64,))
+            t.check(f'--mask: pattern "{pattern}"' in done.stderr.decode() and why in done.stderr.decode(), done.stderr)
+        done = subprocess.run([t.daemon, "--mask", pattern, "--check-config"], capture_output=True, text=True, timeout=60)
+        t.check(done.returncode == 64 and f'mask: pattern "{pattern}"' in done.stderr and why in done.stderr, done.stderr)
+
+
 if __name__ == "__main__":
-    trial.main(__doc__, test_native, test_text_dialects, test_names_and_facts, test_tail_and_ship, test_what_stays)
+    trial.main(__doc__, test_native, test_text_dialects, test_names_and_facts, test_tail_and_ship, test_what_stays,
+               test_own_patterns, test_own_patterns_of_clients, test_bad_patterns)
