@@ -387,6 +387,7 @@ struct join {
 	bool asked; /* for rivals: other runs that lines of the node may fit */
 	struct ff_run **rivals;
 	size_t nrivals, crivals;
+	size_t fits; /* asked of them */
 };
 
 static void find_rivals(struct join *j)
@@ -409,6 +410,11 @@ static size_t count_fits(struct join *j, enum ff_stream_kind kind, const struct 
 		return 0;
 	}
 	find_rivals(j);
+	if (j->nrivals > FF_NODE_FITS - j->fits) { /* nobody knows whose it is: it may be shared */
+		j->run->job->counts[FF_COUNT_node_fits_cut]++;
+		return 2;
+	}
+	j->fits += j->nrivals;
 	for (size_t i = 0; i < j->nrivals; i++) {
 		enum ff_fit other = ff_reach_fit(reach_of(j->r, j->rivals[i]), j->host, kind, e);
 		if (other > fit) {

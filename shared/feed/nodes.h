@@ -27,6 +27,8 @@
  * 11) and joins any run. Another user's words are kept apart under that user and join only runs of
  * that user.
  *
+ * At most FF_NODE_FITS times in a join another run is asked; events behind that are shared too.
+ *
  * Limits: FF_NODE_LOGS_MAX nodes, further ones are refused, and of users who are not believed
  * FF_NODE_LOGS_USER each and FF_NODE_LOGS_OTHERS in all; FF_NODE_EVENTS a stream and
  * FF_NODE_EVENTS_ALL in all, the oldest goes, what is not believed first; FF_NODE_HOURS by the

@@ -585,6 +585,29 @@ START_TEST(test_user_takes_no_place)
 }
 END_TEST
 
+/* Many runs on a node make its lines shared, and no join endless. */
+START_TEST(test_fits_cut)
+{
+	const unsigned each = 60, most = 600;
+	char name[24];
+	for (unsigned i = 0; i < FF_NODE_FITS / most + 2; i++) {
+		(void)snprintf(name, sizeof name, "%u", i);
+		feed_job(name, "a", true);
+	}
+	struct ff_intake *in = open_intake(true, 0);
+	for (unsigned i = 0; i < most; i++) {
+		say(in, T,
+			"{\"kind\":\"kernel\",\"node\":\"a\",\"stream\":\"kern-%u\",%s,"
+			"\"message\":\"NVRM: Xid (PCI:0000:%02x:00): 79, GPU has fallen off\"}",
+			i / each, at(101 + i % each * 1.5), 1 + i % each);
+	}
+	ff_intake_destroy(in);
+	ck_assert_ptr_nonnull(view("1"));
+	ck_assert_uint_gt(run_of("1")->job->counts[FF_COUNT_node_fits_cut], 0);
+	ck_assert_uint_lt(run_of("1")->job->counts[FF_COUNT_node_fits_cut], most / each);
+}
+END_TEST
+
 /* ---- a view is a stream as any other */
 
 /* Repeats over the whole run are one event, as if the lines had come with the job. */
@@ -667,6 +690,7 @@ int main(void)
 	tcase_add_test(t, test_jobs_apart);
 	tcase_add_test(t, test_nodes_refused);
 	tcase_add_test(t, test_user_takes_no_place);
+	tcase_add_test(t, test_fits_cut);
 	tcase_add_test(t, test_view_folds);
 	tcase_add_test(t, test_view_exported);
 	tcase_set_timeout(t, 60);
