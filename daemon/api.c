@@ -39,7 +39,7 @@ struct api {
 	bool open, closing;
 	struct api_listen *listen;
 	struct api_greet *greet;
-	bool accepts_tcp; /* while MHD is given a connection: its kind */
+	int64_t accepts; /* while MHD is given a connection: whose (api_listen.h) */
 	struct request *requests;
 	struct link *links; /* connections */
 	size_t body_bytes; /* of all of them */
@@ -174,7 +174,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 struct link {
 	struct link *prev, *next; /* the API's list */
 	struct MHD_Connection *connection;
-	bool tcp;
+	int64_t peer;           /* api_listen.h */
 	struct access_peer who; /* of its last request */
 	struct api_otlp *otlp;
 };
@@ -188,7 +188,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		link = ff_xcalloc(1, sizeof *link);
 		link->connection = connection;
-		link->tcp = api->accepts_tcp;
+		link->peer = api->accepts;
 		link->otlp = api_otlp_create(api->d);
 		link->next = api->links;
 		if (link->next) {
@@ -197,7 +197,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 		api->links = link;
 		*context = link;
 	} else if (link) {
-		api_listen_done(api->listen, link->tcp);
+		api_listen_done(api->listen, link->peer);
 		api_otlp_destroy(link->otlp);
 		*(link->prev ? &link->prev->next : &api->links) = link->next;
 		if (link->next) {
@@ -549,23 +549,23 @@ void api_wait(struct request *r, struct ff_run *waited, bool end, ff_usec wait_u
 
 /* ---- life */
 
-static bool on_accepted(void *ud, int fd, const struct sockaddr *addr, socklen_t len, bool tcp)
+static bool on_accepted(void *ud, int fd, const struct sockaddr *addr, socklen_t len, int64_t peer)
 {
 	const struct api *api = ud;
-	api_greet_take(api->greet, fd, addr, len, tcp);
+	api_greet_take(api->greet, fd, addr, len, peer);
 	return true;
 }
 
-static void on_gone(void *ud, bool tcp)
+static void on_gone(void *ud, int64_t peer)
 {
 	const struct api *api = ud;
-	api_listen_done(api->listen, tcp);
+	api_listen_done(api->listen, peer);
 }
 
-static bool on_speaks(void *ud, int fd, const struct sockaddr *addr, socklen_t len, bool tcp)
+static bool on_speaks(void *ud, int fd, const struct sockaddr *addr, socklen_t len, int64_t peer)
 {
 	struct api *api = ud;
-	api->accepts_tcp = tcp;
+	api->accepts = peer;
 	bool taken = MHD_add_connection(api->mhd, fd, addr, len) == MHD_YES;
 	if (taken) {
 		run(api);
@@ -631,8 +631,8 @@ void api_look_at_rights(struct api *api)
 		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 			link->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		int fd = info ? info->connect_fd : -1;
-		if (fd >= 0 &&
-			!access_holds(api->d->access, &link->who, link->tcp ? -1 : fd)) {
+		int local = link->peer == API_LISTEN_REMOTE ? -1 : fd;
+		if (fd >= 0 && !access_holds(api->d->access, &link->who, local)) {
 			api->d->counts[DAEMON_COUNT_rights_lost]++;
 			(void)shutdown(fd, SHUT_RDWR);
 		}

@@ -19,7 +19,7 @@ struct caller {
 	struct api_greet *all;
 	struct caller *prev, *next;
 	int fd;
-	bool tcp;
+	int64_t peer; /* api_listen.h */
 	uint64_t since; /* the loop's time */
 	struct sockaddr_storage addr;
 	socklen_t len;
@@ -28,7 +28,7 @@ struct caller {
 struct api_greet {
 	struct daemon *d;
 	api_listen_fn speaks;
-	void (*gone)(void *ud, bool tcp);
+	void (*gone)(void *ud, int64_t peer);
 	void *ud;
 	struct caller *callers;
 	uv_timer_t timer; /* runs while somebody waits */
@@ -58,10 +58,10 @@ static int let_go(struct caller *c)
 static void hang_up(struct caller *c)
 {
 	struct api_greet *g = c->all;
-	bool tcp = c->tcp;
+	int64_t peer = c->peer;
 	close(let_go(c));
 	if (!g->closing) {
-		g->gone(g->ud, tcp);
+		g->gone(g->ud, peer);
 	}
 }
 
@@ -100,9 +100,9 @@ static void on_first(uv_poll_t *poll, int status, int events)
 	} else {
 		struct sockaddr_storage addr = c->addr;
 		socklen_t len = c->len;
-		bool tcp = c->tcp;
-		if (!g->speaks(g->ud, let_go(c), (struct sockaddr *)&addr, len, tcp)) {
-			g->gone(g->ud, tcp);
+		int64_t peer = c->peer;
+		if (!g->speaks(g->ud, let_go(c), (struct sockaddr *)&addr, len, peer)) {
+			g->gone(g->ud, peer);
 		}
 	}
 }
@@ -121,7 +121,7 @@ static void on_timer(uv_timer_t *timer)
 }
 
 struct api_greet *api_greet_create(struct daemon *d, api_listen_fn speaks,
-	void (*gone)(void *ud, bool tcp), void *ud)
+	void (*gone)(void *ud, int64_t peer), void *ud)
 {
 	struct api_greet *g = ff_xcalloc(1, sizeof *g);
 	g->d = d;
@@ -134,12 +134,12 @@ struct api_greet *api_greet_create(struct daemon *d, api_listen_fn speaks,
 }
 
 void api_greet_take(
-	struct api_greet *g, int fd, const struct sockaddr *addr, socklen_t len, bool tcp)
+	struct api_greet *g, int fd, const struct sockaddr *addr, socklen_t len, int64_t peer)
 {
 	struct caller *c = ff_xcalloc(1, sizeof *c);
 	c->all = g;
 	c->fd = fd;
-	c->tcp = tcp;
+	c->peer = peer;
 	c->since = uv_now(&g->d->loop);
 	c->len = len < sizeof c->addr ? len : sizeof c->addr;
 	memcpy(&c->addr, addr, c->len);

@@ -13,10 +13,10 @@ struct api_greet; /* opaque */
 
 /* speaks: takes a connection that may speak HTTP. gone: one was closed here. */
 struct api_greet *api_greet_create(struct daemon *d, api_listen_fn speaks,
-	void (*gone)(void *ud, bool tcp), void *ud);
+	void (*gone)(void *ud, int64_t peer), void *ud);
 /* Takes an accepted, non-blocking connection; never calls back from inside. */
 void api_greet_take(
-	struct api_greet *g, int fd, const struct sockaddr *addr, socklen_t len, bool tcp);
+	struct api_greet *g, int fd, const struct sockaddr *addr, socklen_t len, int64_t peer);
 /* Closes those that wait; api_greet_destroy after the loop has run out. */
 void api_greet_close(struct api_greet *g);
 void api_greet_destroy(struct api_greet *g);

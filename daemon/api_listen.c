@@ -27,6 +27,8 @@ struct api_listen {
 	struct listener *v;
 	size_t n, opened;
 	size_t places[2]; /* free ones: local, TCP */
+	int64_t users[API_LISTEN_LOCAL]; /* those of the local ones that are taken by a user */
+	size_t nusers;
 	uv_timer_t again;
 	bool timer_open, closing;
 	char *path; /* of the socket file, once it is ours */
@@ -60,6 +62,43 @@ static void starve(struct api_listen *l)
 	uv_timer_start(&l->again, on_again, AGAIN_MS, 0);
 }
 
+static int64_t peer_of(int fd, bool tcp)
+{
+	struct ucred cred;
+	socklen_t n = sizeof cred;
+	if (tcp) {
+		return API_LISTEN_REMOTE;
+	}
+	bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0;
+	return !known || cred.uid == geteuid() ? API_LISTEN_HOST : (int64_t)cred.uid;
+}
+
+/* False: this user has as many as he may. */
+static bool take_share(struct api_listen *l, int64_t peer)
+{
+	size_t own = 0;
+	for (size_t i = 0; i < l->nusers; i++) {
+		own += l->users[i] == peer;
+	}
+	if (peer > API_LISTEN_HOST && own >= API_LISTEN_USER) {
+		return false;
+	}
+	if (peer > API_LISTEN_HOST) {
+		l->users[l->nusers++] = peer;
+	}
+	return true;
+}
+
+static void give_share(struct api_listen *l, int64_t peer)
+{
+	for (size_t i = 0; i < l->nusers; i++) {
+		if (l->users[i] == peer) {
+			l->users[i] = l->users[--l->nusers];
+			return;
+		}
+	}
+}
+
 static void on_waiting(uv_poll_t *poll, int status, int events)
 {
 	struct listener *from = poll->data;
@@ -69,10 +108,15 @@ static void on_waiting(uv_poll_t *poll, int status, int events)
 		socklen_t n = sizeof addr;
 		int fd = accept4(
 			from->fd, (struct sockaddr *)&addr, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0) {
+		int64_t peer = fd >= 0 ? peer_of(fd, from->tcp) : API_LISTEN_HOST;
+		if (fd >= 0 && !take_share(l, peer)) {
+			l->d->counts[DAEMON_COUNT_connections_refused]++;
+			close(fd);
+		} else if (fd >= 0) {
 			l->places[from->tcp]--;
-			if (!l->fn(l->ud, fd, (struct sockaddr *)&addr, n, from->tcp)) {
+			if (!l->fn(l->ud, fd, (struct sockaddr *)&addr, n, peer)) {
 				l->places[from->tcp]++;
+				give_share(l, peer);
 			}
 		} else if (errno == EAGAIN) {
 			break;
@@ -87,8 +131,10 @@ static void on_waiting(uv_poll_t *poll, int status, int events)
 	}
 }
 
-void api_listen_done(struct api_listen *l, bool tcp)
+void api_listen_done(struct api_listen *l, int64_t peer)
 {
+	bool tcp = peer == API_LISTEN_REMOTE;
+	give_share(l, peer);
 	if (!l->places[tcp]++) {
 		listen_on(l);
 	}

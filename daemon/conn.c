@@ -24,6 +24,7 @@
 #define OUTPUT_BUSY (64u * 1024u)  /* then an ack can wait: the next one says more */
 #define DEAF_US (5 * FF_SECOND)    /* an ack waits no longer for a peer that reads nothing */
 #define REFUSED_MAX 64u            /* that are told so at one time; others are closed */
+#define SHARE 4u                   /* one user leaves a fourth of the places to others */
 #define EVICT_US (2 * FF_SECOND)   /* so old is who makes room without a word said */
 #define LOOK_US (FF_SECOND / 10)   /* between two looks for such ones */
 
@@ -865,6 +866,20 @@ static void make_room(struct server *s, ff_usec now)
 	}
 }
 
+/* Has this user more than his share? Those that root and the daemon's user have are the machine's.
+ */
+static size_t over_share(const struct server *s, const struct conn *c)
+{
+	size_t own = 0, share = s->conns_max - s->conns_max / SHARE;
+	if (c->is_tcp || c->who.host || s->nconns <= share) {
+		return 0;
+	}
+	for (const struct conn *o = s->conns; o; o = o->next) {
+		own += !o->is_tcp && o->who.uid == c->who.uid;
+	}
+	return own > share ? own - share : 0;
+}
+
 static int open_handle(struct conn *c, int fd)
 {
 	return c->is_tcp ? uv_tcp_open(&c->h.tcp, fd) : uv_pipe_open(&c->h.pipe, fd);
@@ -919,7 +934,13 @@ void conn_accept(struct server *server, int fd, bool tcp)
 			.room = &server->room,
 		},
 		&intake_ops, c);
-	if (server->nconns > server->conns_max) {
+	size_t over = over_share(server, c);
+	if (over > REFUSED_MAX) {
+		d->counts[DAEMON_COUNT_connections_refused]++;
+		conn_close(c);
+		return;
+	}
+	if (server->nconns > server->conns_max || over) {
 		refuse(c);
 	}
 	conn_hold(c, server->held);

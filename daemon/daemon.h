@@ -23,7 +23,7 @@
 #define DAEMON_COUNTS(X) \
 	X(connections, "connections accepted") \
 	X(connections_refused, \
-		"connections beyond 4,096, or beyond the limit of files: told busy") \
+		"connections beyond 4,096, the limit of files, or a user's share") \
 	X(connections_slow, \
 		"connections closed because the peer did not read its acknowledgements") \
 	X(connections_idle, \

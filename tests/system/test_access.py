@@ -4,8 +4,10 @@ import concurrent.futures
 import grp
 import http.client
 import json
+import multiprocessing
 import os
 import pathlib
+import resource
 import signal
 import socket
 import stat
@@ -678,6 +680,64 @@ def test_http_crowd(t):
     poll.until("a place over TCP", lambda: web.ask("/readyz")[0] == 200)
 
 
+def test_user_stops_no_joining(t):
+    """Many runs of one user on a node that says much: the loop goes on, and another job has its line."""
+    daemon = shared(t)
+    at = "2026-01-01T00:00:%02d.%03dZ"
+    as_user(EVE, told, daemon, objects(*({"job": f"eve-{i}", "rank": 0, "node": "gpu-017", "time": at % (i % 60, 0), "message": "step 1"} for i in range(200))))
+    as_user(ADA, told, daemon, objects(*({"job": "ada-job", "rank": 0, "node": "gpu-017", "time": at % (i, 0), "message": f"step {i}"} for i in range(60))))
+    told(daemon, objects(*({"kind": "kernel", "node": "gpu-017", "stream": f"kern-{i % 10}", "time": at % (i // 1000, i % 1000), "message":
+                           f"NVRM: Xid (PCI:0000:{i % 250:02x}:00): 79, pid={i}, name=python, GPU has fallen off the bus."} for i in range(600))))
+    items = as_user(ADA, daemon.api.items, "/v1/jobs/ada-job/events")
+    t.check(any(x["fault"].startswith("xid") or "NVRM" in json.dumps(x) for x in items), f"ada's events: {items[:3]}")
+    longest = daemon.status()["api"]["loop_longest_us"]
+    t.check(longest < 5_000_000, f"the loop served nobody for {longest / 1e6} s")
+
+
+def crowd_of(path, word, most, asked, enough):
+    """As many connections as the daemon lets one user have, kept until somebody says that it is enough."""
+    held = []
+    while enough.poll(0.01) is False:
+        while len(held) < most:
+            s = socket.socket(socket.AF_UNIX)
+            s.setblocking(False)
+            try:
+                s.connect(str(path))
+                s.send(word)
+            except OSError:
+                s.close()
+                break
+            held.append(s)
+        if len(held) == most and asked:
+            asked.send(True)
+            asked = None
+
+
+def crowded(path, word, most):
+    """A process of eve's that holds a crowd; to be told when it is enough."""
+    full, asked = multiprocessing.Pipe(duplex=False)
+    enough, stop = multiprocessing.Pipe(duplex=False)
+    eve = multiprocessing.get_context("fork").Process(target=as_user, args=(EVE, crowd_of, path, word, most, asked, enough))
+    eve.start()
+    full.recv()
+    return lambda: (stop.send(True), eve.join())
+
+
+def test_user_takes_all_places(t):
+    """One user who fills what the sockets take leaves a share to others."""
+    daemon = shared(t)
+    go = crowded(daemon.api.path, b"GET /v1/jobs HTTP/1.1\r\n", 320)
+    for uid in (ADA, 0):
+        t.same(as_user(uid, daemon.api.get, "/v1/jobs").status, 200, f"uid {uid} asks")
+    go()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    go = crowded(daemon.ingest, b"x", 4600)
+    for uid in (ADA, 0):
+        answer = as_user(uid, told, daemon, objects({"event": "hello", "protocol": "firstfault/1", **hello(f"job-of-{uid}")}))
+        t.check(b"welcome" in answer, f"uid {uid} says hello: {answer}")
+    go()
+
+
 def test_api_listen_needs_tokens(t):
     daemon = Daemon(t.daemon, t.folder / "d", [("api-listen", "127.0.0.1:0")])
     t.daemons.append(daemon)
@@ -714,6 +774,6 @@ def test_socket_files(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
+    trial.main(__doc__, test_user_fills_no_table, test_user_takes_all_places, test_user_stops_no_joining, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
                test_reserved_jobs, test_owner_stays, test_owner_is_named, test_owner_is_not_stolen, test_owner_of_files, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp,
                test_http_without_token, test_http_tokens, test_tokens_are_taken_away, test_http_of_browsers, test_http_crowd, test_api_listen_needs_tokens, test_socket_files)

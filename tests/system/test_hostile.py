@@ -342,13 +342,13 @@ def test_every_dialect_is_counted(t):
         "jsonl": b'{"job":"j","message":"x"}\n',
         "raw": b"plain text\n",
         "syslog": b"<13>1 2026-01-01T00:00:00Z node-x app - - - hi\n",
-        "journal": b"__REALTIME_TIMESTAMP=1767225600000000\n_TRANSPORT=kernel\nMESSAGE=hi\n\n",
+        "journal": b"__CURSOR=s=1\n__REALTIME_TIMESTAMP=1767225600000000\n_TRANSPORT=kernel\nMESSAGE=hi\n\n",
     }
     peers = []
     for raw in words.values():
         peers.append(connect(daemon))
         peers[-1].sendall(raw)
-    poll.until("a connection of each dialect", lambda: {k: n for k, n in daemon.status()["dialects"].items() if k in words} == dict.fromkeys(words, 1))
+    poll.until(lambda: f"one of each: {daemon.status()['dialects']}", lambda: {k: n for k, n in daemon.status()["dialects"].items() if k in words} == dict.fromkeys(words, 1))
     t.same(daemon.api.get("/metrics").status, 200, "/metrics")
     for s in peers:
         s.close()
@@ -489,5 +489,5 @@ def test_wrong_port(t):
 
 if __name__ == "__main__":
     trial.files_limit(2 * PLACES)
-    trial.main(__doc__, test_crowd, test_few_files, test_no_files, test_storm, test_silent, test_drip, test_deaf, test_flood, test_endless_line, test_unfinished,
+    trial.main(__doc__, test_every_dialect_is_counted, test_crowd, test_few_files, test_no_files, test_storm, test_silent, test_drip, test_deaf, test_flood, test_endless_line, test_unfinished,
                test_vanishing, test_half_open, test_wrong_port)
