@@ -266,6 +266,18 @@ static bool names_job(const char *name, const char *job)
 	return ff_str_eqz(ff_str_n(name, strcspn(name, "~/")), job);
 }
 
+static void say_unknown(struct request *r, const char *name)
+{
+	struct ff_str job = ff_str_n(name, strcspn(name, "~/"));
+	const struct ff_run *run = name[job.n] ? ff_runs_find(&r->d->runs, job, NULL) : NULL;
+	if (run && request_may(r, run)) {
+		request_problem(r, 404, "job \"%s\" has no run \"%s\"", run->job->facts.job,
+			name + job.n + (name[job.n] == '/'));
+	} else {
+		request_problem(r, 404, "no job \"%s\" is known", name);
+	}
+}
+
 struct ff_run *request_run(struct request *r, size_t index, bool exact)
 {
 	return request_run_named(r, r->parts[index], exact);
@@ -280,7 +292,7 @@ struct ff_run *request_run_named(struct request *r, const char *name, bool exact
 		return NULL;
 	}
 	if (!run || (exact && !names_job(name, run->job->facts.job))) {
-		request_problem(r, 404, "no job \"%s\" is known", name);
+		say_unknown(r, name);
 		return NULL;
 	}
 	if (!request_may(r, run)) {

@@ -132,6 +132,9 @@ def test_runs(t):
     t.same(t.json("why", r.job, "--json", env=env)["run"], "1", "a job-start after the end begins a run")
     t.same(json.loads(daemon.api.verdict(f"{r.job}~1"))["run"], "0", "JOB~1")
     t.same(t.json("why", f"{r.job}~1", "--json", env=env), json.loads(wanted), "the run before")
+    for name, run in ((f"{r.job}~2", "~2"), (f"{r.job}/x", "x")):
+        said = t.run("why", name, env=env, status=(65,)).stderr.decode()
+        t.check(f'has no run "{run}"' in said, f"why {name}: {said}")
     daemon.stop()
 
 
