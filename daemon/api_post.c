@@ -7,6 +7,7 @@
 #include "core/report.h"
 #include "feed/intake.h"
 #include "feed/tell.h"
+#include "feeder.h"
 #include "tail.h"
 
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static void start(struct request *r, const struct ff_json_node *doc)
 	}
 	(void)ff_intake_control(run, "job-start", doc, NULL);
 	if (ff_tell_owner("job-start", doc, &uid) &&
-		!access_name(r->d->access, &r->who, uid, run, run->user)) {
+		!feeder_name(r->d, &r->who, uid, run)) {
 		run->job->counts[FF_COUNT_bad_values]++;
 	}
 	ledger_changed(r->d->ledger, run);

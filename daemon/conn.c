@@ -463,12 +463,7 @@ static void on_changed(void *ud, struct ff_run *run)
 static bool on_named(void *ud, struct ff_run *run, int64_t uid)
 {
 	const struct conn *c = ud;
-	struct ledger *l = c->server->d->ledger;
-	bool good = access_name(c->server->d->access, &c->who, uid, run, ledger_run(l, run));
-	if (good) {
-		ledger_changed(l, run);
-	}
-	return good;
+	return feeder_name(c->server->d, &c->who, uid, run);
 }
 
 /* Over TCP the first good token says who the peer is; on a unix socket the kernel has said it. */

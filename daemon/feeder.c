@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "feed/intake.h"
+#include "tail.h"
 
 bool feeder_is_shared(const struct stream_state *ss)
 {
@@ -12,6 +13,21 @@ void feeder_open(struct stream_state *ss, const struct access_peer *who)
 {
 	ss->speakers += feeder_is_shared(ss);
 	access_claim(who, ss->run->run, ss->run);
+}
+
+bool feeder_name(
+	struct daemon *d, const struct access_peer *who, int64_t uid, struct ff_run *run)
+{
+	struct run_state *rs = ledger_run(d->ledger, run);
+	int64_t before = rs->owner;
+	if (!access_name(d->access, who, uid, run, rs)) {
+		return false;
+	}
+	if (before != uid) {
+		ledger_changed(d->ledger, run);
+		tail_offer(d->tail, uid);
+	}
+	return true;
 }
 
 void feeder_release(struct ledger *l, struct ff_intake *in)

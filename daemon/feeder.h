@@ -14,6 +14,9 @@ struct ff_intake;
 bool feeder_is_shared(const struct stream_state *ss);
 /* The intake speaks for this stream from now on. */
 void feeder_open(struct stream_state *ss, const struct access_peer *who);
+/* The peer says whose run it is (access_name): what follows from that. */
+bool feeder_name(
+	struct daemon *d, const struct access_peer *who, int64_t uid, struct ff_run *run);
 /* It speaks for nobody any more: its streams have ended or vanished, but for those that others go
  * on with. Once for each intake. */
 void feeder_release(struct ledger *l, struct ff_intake *in);

@@ -583,6 +583,13 @@ static void on_looked(struct tail *t, struct thread *th, const struct files_noti
 	}
 }
 
+void tail_offer(struct tail *t, int64_t uid)
+{
+	for (unsigned i = 0; t && i < t->nthreads; i++) {
+		files_offer(t->threads[i].files, uid);
+	}
+}
+
 void tail_look(struct tail *t, struct ff_run *run)
 {
 	if (!t || !t->nthreads) {

@@ -40,6 +40,9 @@ void tail_hold(struct tail *t, bool hold);
 int tail_set_patterns(struct tail *t, const struct ff_option_list *list,
 	const struct ff_option_list *nodes, struct ff_err *err);
 
+/* A run is this user's now: files of his that were refused because it was another's are looked at
+ * again. t may be NULL. */
+void tail_offer(struct tail *t, int64_t uid);
 /* Looks for what there is now; the run's files count as read to their end when it was read.
  * Repeated calls look again. */
 void tail_look(struct tail *t, struct ff_run *run);

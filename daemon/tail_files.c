@@ -157,6 +157,17 @@ static bool look(struct files *f, uint64_t number)
 	return true;
 }
 
+/* The next walk forgets them, and the one behind it finds them. */
+static void offer(struct files *f, uint64_t uid)
+{
+	for (size_t i = 0; i < f->nfiles; i++) {
+		struct file *file = f->files[i];
+		if (file->let_go && file->uid == uid) {
+			file->stale = f->walk_wanted = true;
+		}
+	}
+}
+
 static bool obey(struct files *f, struct order *o)
 {
 	switch (o->kind) {
@@ -165,6 +176,7 @@ static bool obey(struct files *f, struct order *o)
 	case ORDER_DROP: drop_pattern(f, o->number); break;
 	case ORDER_START: return start_file(f, &o->start);
 	case ORDER_LOOK: return look(f, o->look);
+	case ORDER_OFFER: offer(f, o->number); break;
 	case ORDER_LET_GO: {
 		struct file *file = file_by_number(f, o->start.file);
 		if (file) {
@@ -373,6 +385,11 @@ void files_look(struct files *f, uint64_t number)
 void files_let_go(struct files *f, uint64_t file)
 {
 	give(f, (struct order){.kind = ORDER_LET_GO, .start.file = file});
+}
+
+void files_offer(struct files *f, int64_t uid)
+{
+	give(f, (struct order){.kind = ORDER_OFFER, .number = (uint64_t)uid});
 }
 
 struct files_notice *files_take(struct files *f)

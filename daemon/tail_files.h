@@ -120,6 +120,8 @@ void files_start(struct files *f, const struct files_start *start);
 void files_look(struct files *f, uint64_t look);
 /* This file belongs to nobody: it is not read. */
 void files_let_go(struct files *f, uint64_t file);
+/* Those of this user's files that were let go are found anew: FOUND says so. */
+void files_offer(struct files *f, int64_t uid);
 
 /* The next notice (the caller's, freed with free()), or NULL. */
 struct files_notice *files_take(struct files *f);

@@ -37,7 +37,7 @@ struct file {
 	int fd;       /* -1: closed because it is quiet */
 	bool started; /* the loop has said where to begin */
 	bool let_go;
-	bool stale;   /* it was let go, and its owner has changed */
+	bool stale;   /* it was let go, and is to be found anew: its owner or its run's changed */
 	bool deleted; /* it has no name any more, as far as its file system says */
 	bool seen;                   /* by the present walk */
 	uint64_t pos;                /* next byte to read */
@@ -64,6 +64,7 @@ enum order_kind {
 	ORDER_START,
 	ORDER_LOOK,
 	ORDER_LET_GO,
+	ORDER_OFFER,
 };
 
 struct order {

@@ -327,16 +327,28 @@ def test_owner_of_files(t):
     """The files of a run are of him who was named, whoever began it."""
     daemon = shared(t, [("tail", t.folder / "logs" / "{job}" / "{name}")])
     daemon.api.start("ada-job", uid=ADA)
-    folder = t.folder / "logs" / "ada-job"
-    (t.folder / "new").mkdir(parents=True)
-    for uid in (EVE, ADA):
-        (t.folder / "new" / f"of-{uid}.log").write_text(f"a line of {uid}\n")
-        os.chown(t.folder / "new" / f"of-{uid}.log", uid, -1)
-    folder.parent.mkdir()
-    (t.folder / "new").rename(folder)
+
+    def put(job):
+        new = t.folder / f"new-{job}"
+        new.mkdir()
+        for uid in (EVE, ADA):
+            (new / f"of-{uid}.log").write_text(f"a line of {uid}\n")
+            os.chown(new / f"of-{uid}.log", uid, -1)
+        (t.folder / "logs").mkdir(exist_ok=True)
+        new.rename(t.folder / "logs" / job)
+
+    put("ada-job")
     poll.until("ada's line", lambda: b"a line" in daemon.api.get("/v1/jobs/ada-job/logs").body)
     poll.until("eve's file is refused", lambda: daemon.status()["counters"]["tail_foreign"] >= 1)
     t.check(f"a line of {EVE}".encode() not in daemon.api.get("/v1/jobs/ada-job/logs").body, "eve's line is in ada's job")
+    # what was refused while nobody had said whose the run is
+    daemon.api.start("eve-job")
+    before = daemon.status()["counters"]["tail_foreign"]
+    put("eve-job")
+    poll.until("both are refused", lambda: daemon.status()["counters"]["tail_foreign"] >= before + 2)
+    daemon.api.start("eve-job", uid=EVE)
+    poll.until("eve's line", lambda: b"a line" in daemon.api.get("/v1/jobs/eve-job/logs").body)
+    t.check(f"a line of {ADA}".encode() not in daemon.api.get("/v1/jobs/eve-job/logs").body, "ada's line is in eve's job")
 
 
 def test_admin_group(t):
