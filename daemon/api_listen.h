@@ -1,8 +1,8 @@
 /* api_listen: the listeners of the HTTP API: its unix socket and the addresses of `api-listen`.
  *
  * Accepts by itself and hands the connections on, so that both kinds have places of their own: a
- * crowd over TCP takes none from the users of the machine, and one of these not all. Where a kind has no place left, or no
- * file can be opened, those who come wait in the kernel.
+ * crowd over TCP takes none from the users of the machine, and one of these not all. Where a kind
+ * has no place left, or no file can be opened, those who come wait in the kernel.
  */
 #pragma once
 

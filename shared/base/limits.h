@@ -38,7 +38,7 @@
 #define FF_NODE_LOGS_OTHERS 2048u            /* likewise all such users together */
 #define FF_NODE_EVENTS 512u                  /* events of a node's stream; the oldest goes */
 #define FF_NODE_EVENTS_ALL 65536u            /* of all nodes; the fullest node's oldest goes */
-#define FF_NODE_FITS 524288u                 /* events times other runs asked in one join; then shared */
+#define FF_NODE_FITS 524288u /* events times other runs asked in one join; then shared */
 #define FF_NODE_HOURS 48                     /* an event of a node's stream is kept so long */
 #define FF_REACHES_MAX 512u                  /* runs of which is kept what nodes' lines fit them */
 #define FF_CLOCK_SAMPLES 64u                 /* clock samples of a node: those of least delay */
