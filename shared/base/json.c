@@ -107,6 +107,20 @@ static void add_escaped(struct ff_buf *out, unsigned char c)
 	}
 }
 
+/* The characters that a terminal obeys or that turn the order of a line: U+0080 to U+009F, U+202A
+ * to U+202E, U+2066 to U+2069. JSON may be shown as it is. 0: an ordinary one. */
+static unsigned obeyed(struct ff_str s, size_t at, size_t n)
+{
+	unsigned char a = (unsigned char)s.p[at], b = (unsigned char)s.p[at + 1];
+	if (n == 2) {
+		return a == 0xc2 && b < 0xa0 ? b : 0;
+	}
+	unsigned char c = n == 3 ? (unsigned char)s.p[at + 2] : 0;
+	bool turns = a == 0xe2 && ((b == 0x80 && c >= 0xaa && c <= 0xae) ||
+					  (b == 0x81 && c >= 0xa6 && c <= 0xa9));
+	return turns ? 0x2000u | (b & 0x3fu) << 6 | (c & 0x3fu) : 0;
+}
+
 void ff_jw_str(struct ff_jw *w, struct ff_str s)
 {
 	before_value(w);
@@ -122,7 +136,10 @@ void ff_jw_str(struct ff_jw *w, struct ff_str s)
 			continue;
 		}
 		size_t n = utf8_len(s, at);
-		if (n > 1) {
+		unsigned control = n > 1 ? obeyed(s, at, n) : 0;
+		if (control) {
+			ff_buf_addf(w->out, "\\u%04x", control);
+		} else if (n > 1) {
 			ff_buf_add(w->out, s.p + at, n);
 		} else if (n == 1) {
 			add_escaped(w->out, (unsigned char)s.p[at]);

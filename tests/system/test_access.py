@@ -692,6 +692,17 @@ def test_http_crowd(t):
     poll.until("a place over TCP", lambda: web.ask("/readyz")[0] == 200)
 
 
+def test_user_paints_no_terminal(t):
+    """A job's name is shown to others: what a terminal would obey is escaped, in JSON too."""
+    daemon = shared(t)
+    name = "x\u009b31m\u202e\u2066y\u00e4"
+    as_user(EVE, told, daemon, objects({"job": name, "rank": 0, "message": "hi \u009b2J"}))
+    t.same([x["job"] for x in daemon.api.items("/v1/jobs")], [name], "the name as it is read")
+    for command in (["jobs"], ["jobs", "--json"], ["why", name, "--json"], ["logs", name]):
+        out = t.run(*command, env=daemon.env).stdout.decode()
+        t.check(not set(out) & {"\u009b", "\u202e", "\u2066"}, f"{command} shows {out!r}")
+
+
 def test_user_stops_no_joining(t):
     """Many runs of one user on a node that says much: the loop goes on, and another job has its line."""
     daemon = shared(t)
@@ -786,6 +797,6 @@ def test_socket_files(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_user_fills_no_table, test_user_takes_all_places, test_user_stops_no_joining, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
+    trial.main(__doc__, test_user_fills_no_table, test_user_takes_all_places, test_user_paints_no_terminal, test_user_stops_no_joining, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
                test_reserved_jobs, test_owner_stays, test_owner_is_named, test_owner_is_not_stolen, test_owner_of_files, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp,
                test_http_without_token, test_http_tokens, test_tokens_are_taken_away, test_http_of_browsers, test_http_crowd, test_api_listen_needs_tokens, test_socket_files)
