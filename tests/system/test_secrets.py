@@ -351,6 +351,7 @@ def test_own_patterns(t):
     rows = [{"job": "jsonl", "rank": 0, "node": "n", "stream": "rank-0.stderr", "message": x} for x in plant_own(hunt)]
     rows += [{"kind": kind, "node": "n", "stream": f"{kind}.log", "message": x} for kind in ("kernel", "scheduler") for x in plant_own(hunt)]
     lines = plant_own(hunt)
+    rows += [{"event": "exit", "kind": "scheduler", "node": "n", "pid": 7, "exit_code": 1, "state": lines[1]}]
     rows += [{"event": "job-start", "job": "jsonl", "name": lines[1], "user": lines[2]}, {"event": "job-end", "job": "jsonl", "exit_code": 1, "reason": lines[-2]}]
     feed(daemon, "".join(json.dumps(x) + "\n" for x in rows).encode(), t.rng)
     feed(daemon, "".join(f'<13>1 2026-01-01T00:00:00Z n app - - [x@1 job="syslog" rank="0"] {x}\n' for x in plant_own(hunt)).encode(), t.rng)
@@ -363,9 +364,13 @@ def test_own_patterns(t):
     tailed = t.folder / "logs/tailed/n/rank-0.stderr"
     tailed.parent.mkdir(parents=True)
     raw = "\n".join(plant_own(hunt)).encode() + b"\n"
-    with open(tailed, "ab", buffering=0) as f:
-        for at in range(0, len(raw), 499):
-            f.write(raw[at:at + 499])
+    mark = tailed.with_name("rank-1.stderr")  # of the same thread: what stood in the other file before is read by then
+    with open(tailed, "ab", buffering=0) as f, open(mark, "ab", buffering=0) as g:
+        cuts = [raw.index(b"employee ") + 13, raw.rindex(b"employee ") + 13, len(raw)]  # the last one is evidence
+        for i, (at, end) in enumerate(zip([0, *cuts], cuts)):
+            f.write(raw[at:end])
+            g.write(b"mark %d\n" % i)
+            poll.until("the mark", lambda i=i: f"mark {i}" in daemon.api.request("GET", "/v1/jobs/tailed/logs?lines=1000").body.decode())
     poll.until("the tailed file", lambda: daemon.api.request("GET", "/v1/jobs/tailed/events").status == 200 and daemon.api.items("/v1/jobs/tailed/events"))
     poll.until("all jobs", lambda: len(daemon.api.items("/v1/jobs")) >= 6)
     poll.until("the nodes' lines, with a hole in one", lambda: daemon.status()["nodes"]["streams"] == 4)
@@ -374,7 +379,7 @@ def test_own_patterns(t):
         logs = daemon.api.get(f"/v1/jobs/{job}/logs?lines=1000").body.decode()
         t.check("login of employee <secret:" in logs and "of <secret:own:" in logs, f"no mark in {job}: {logs[:2000]}")
     for job in daemon.api.items("/v1/jobs"):
-        for route in ("", "/verdict", "/events", "/logs?lines=10000", "/export"):
+        for route in ("", "/verdict", "/events", "/logs?lines=10000", "/logs?follow=now&lines=1000&wait=0", "/export"):
             hunt.look(f"{job['job']}{route}", daemon.api.get(f"/v1/jobs/{job['job']}{route}", ok=(200, 404)).body)
     hunt.everywhere(daemon, ["tailed"])
     t.same(daemon.status()["counters"]["match_limit"], 0, "patterns at their limit")
@@ -390,7 +395,10 @@ def test_own_patterns_of_clients(t):
     daemon = t.start()
     env = {**daemon.env, "FIRSTFAULT_SPOOL": str(spool)}
     shipped, plain = t.folder / "rank-0.stderr", t.folder / "plain.stderr"
-    shipped.write_text("\n".join(plant_own(hunt)) + "\n")
+    # the end of the longest piece is inside its secret
+    lines = plant_own(hunt)
+    lines.insert(0, "." * (65536 - len("employee 1234")) + lines[1].removeprefix("login of "))
+    shipped.write_text("\n".join(lines) + "\n")
     plain.write_text("\n".join(re.sub(r"(?<=employee )[0-9]+|CUST-[A-Z]+-[0-9]+", lambda m: "x" * len(m.group()), x)
                                for x in shipped.read_bytes().decode().split("\n")))
     for job, path in (("shipped", shipped), ("control", plain)):
@@ -398,7 +406,7 @@ def test_own_patterns_of_clients(t):
         daemon.api.end(job, exit_code=1)
     t.same(places(t, daemon, "shipped"), places(t, daemon, "control"), "places of the events")
     daemon.stop()
-    piped = plant_own(hunt)
+    piped = lines[:1] + plant_own(hunt)
     raw = "\n".join(piped) + "\nemployee 12"  # its rest never comes
     done = t.run("ship", "--job", "piped", "--rank", "0", "--give-up", "100ms", *masks(*OWN), "-", input=raw.encode(), env=env, status=None)
     hunt.look("what ship says", done.stdout + done.stderr)

@@ -3,6 +3,7 @@
 #include "base/arr.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/mask_rules.h"
 
 #include "random.h"
 
@@ -1272,6 +1273,36 @@ START_TEST(test_secrets)
 }
 END_TEST
 
+/* The same of what only a pattern knows, whose front is no word of its own. */
+START_TEST(test_own_secret_vanishes)
+{
+	static char *const patterns[] = {(char *)"pin [0-9]{4} of [a-z]+"};
+	const char *line = "0 0- a pin 1234 of ada";
+	struct ff_mask_rules *rules;
+	ck_assert_int_eq(ff_mask_rules_create(patterns, 1, &rules, NULL), 0);
+	for (size_t n = strlen("0 0- a p"); n <= strlen(line); n++) {
+		runs.mask = rules;
+		struct ff_intake *in = create(false);
+		feed(in, HELLO(""));
+		ff_intake_feed(in, line, n, NOW);
+		feed(in, "\n");
+		ff_intake_end(in, NOW);
+		ff_intake_destroy(in);
+		in = create(false);
+		feed(in, HELLO("") "0 0- a pin 1234 o\n0 0. f ada.\n");
+		ff_intake_end(in, NOW);
+		ff_intake_destroy(in);
+		ck_assert_msg(!strstr(texts.p, "p") && strstr(texts.p, "a <secret:ow"),
+			"cut at %zu: %s", n, texts.p);
+		ck_assert_uint_eq(count(FF_COUNT_secrets), 1);
+		ck_assert_uint_eq(runs.runs[0]->job->streams[0]->fed, 19);
+		teardown();
+		setup();
+	}
+	ff_mask_rules_destroy(rules);
+}
+END_TEST
+
 /* The connection goes in the middle of a secret; the sender comes again. */
 START_TEST(test_secret_vanishes)
 {
@@ -1437,6 +1468,7 @@ int main(void)
 		(int)(sizeof file_rows / sizeof file_rows[0]));
 	LOOP(tc, test_secrets, N(secrets));
 	tcase_add_test(tc, test_secret_vanishes);
+	tcase_add_test(tc, test_own_secret_vanishes);
 	LOOP(tc, test_any_cut, N(wholes));
 	LOOP(tc, test_hostile, 5);
 	tcase_add_test(tc, test_control);
