@@ -229,7 +229,8 @@ static struct ff_stream *open_stream(struct tail *t, const char *root, const str
 		ff_log_warn("tail", "path=%s: %s, ignoring", n->path, err.text);
 		return NULL;
 	}
-	return may_join(t, *ret_run, n) ? ff_job_stream((*ret_run)->job, &origin) : NULL;
+	bool may = may_join(t, *ret_run, n) && ff_job_may_feed((*ret_run)->job, &origin, own);
+	return may ? ff_job_stream((*ret_run)->job, &origin) : NULL;
 }
 
 /* A file of which nothing is known. NULL if it can't be followed. */

@@ -67,7 +67,15 @@ struct ff_stream *ff_job_find_stream(
 	return s;
 }
 
-/* What was unknown and is said now; what was said before holds. */
+bool ff_job_may_feed(const struct ff_job *job, const struct ff_origin *o, bool believed)
+{
+	const struct ff_stream *s =
+		believed ? NULL : ff_job_find_stream(job, o->node, o->name, o->source);
+	return !s || !s->origin.trusted;
+}
+
+/* What was unknown and is said now; what was said before holds. Trust is of a stream's first day:
+ * what somebody else said in it by now is not believed afterwards. */
 static void fill_in(struct ff_stream *s, const struct ff_origin *o)
 {
 	struct ff_origin *mine = &s->origin;
@@ -81,15 +89,14 @@ static void fill_in(struct ff_stream *s, const struct ff_origin *o)
 	mine->local_rank = mine->local_rank == FF_UNKNOWN ? o->local_rank : mine->local_rank;
 	mine->attempt = mine->attempt == FF_UNKNOWN ? o->attempt : mine->attempt;
 	mine->pid = mine->pid <= 0 ? o->pid : mine->pid;
-	mine->trusted = mine->trusted || o->trusted;
 	mine->filtered = mine->filtered || o->filtered;
 	mine->tailed = mine->tailed || o->tailed;
 	mine->joined = mine->joined || o->joined;
 	s->dirty = s->dirty || old.kind != mine->kind || old.fd != mine->fd ||
 		old.rank != mine->rank || old.local_rank != mine->local_rank ||
 		old.attempt != mine->attempt || old.pid != mine->pid ||
-		old.trusted != mine->trusted || old.filtered != mine->filtered ||
-		old.tailed != mine->tailed || old.kind_declared != mine->kind_declared;
+		old.filtered != mine->filtered || old.tailed != mine->tailed ||
+		old.kind_declared != mine->kind_declared;
 }
 
 /* A rank that no run can have is no rank. */

@@ -48,10 +48,14 @@ void ff_job_destroy(struct ff_job *job);
 void ff_job_use(struct ff_job *job, const struct ff_catalog *catalog);
 
 /* The stream of (node, name, source); made if it is new. Declared values that were unknown are
- * filled in. NULL if the run has FF_STREAMS_MAX (counted). */
+ * filled in, but for `trusted`: a stream is trusted from its first byte on or never. NULL if the
+ * run has FF_STREAMS_MAX (counted). */
 struct ff_stream *ff_job_stream(struct ff_job *job, const struct ff_origin *origin);
 struct ff_stream *ff_job_find_stream(const struct ff_job *job, const char *node, const char *name,
 				     const char *source);
+/* May one whose words are believed, or are not, feed the stream of this origin? Nobody else feeds
+ * one that is trusted: all that stands in it is. */
+bool ff_job_may_feed(const struct ff_job *job, const struct ff_origin *o, bool believed);
 /* Restore: a stream with a known number (in ascending order). */
 struct ff_stream *ff_job_restore_stream(struct ff_job *job, const struct ff_origin *origin,
 					uint32_t number, uint32_t life);

@@ -282,6 +282,12 @@ static int32_t attempt_of(const struct ff_origin *origin)
 	return attempt;
 }
 
+bool ff_intake_may_open(
+	const struct ff_intake *in, const struct ff_run *run, const struct ff_origin *origin)
+{
+	return ff_job_may_feed(run->job, origin, in->o.trusted || in->o.offline);
+}
+
 size_t ff_intake_open(struct ff_intake *in, struct ff_run *run, const struct ff_origin *origin)
 {
 	size_t i = ff_intake_find(in, run, ff_str_z(origin->node), ff_str_z(origin->name),
@@ -291,6 +297,10 @@ size_t ff_intake_open(struct ff_intake *in, struct ff_run *run, const struct ff_
 	}
 	struct ff_origin full = *origin;
 	full.attempt = attempt_of(origin);
+	if (!ff_intake_may_open(in, run, origin)) {
+		ff_intake_count(in, run, FF_COUNT_not_admitted, 1);
+		return FF_INTAKE_NOWHERE;
+	}
 	struct ff_stream *s = ff_job_stream(run->job, &full);
 	if (!s) {
 		return FF_INTAKE_NOWHERE;

@@ -95,6 +95,12 @@ static int open_streams(struct ff_intake *in, const struct ff_native_hello *h, i
 				"this source has said another rank or attempt before");
 			return FF_EPROTO;
 		}
+		if (!ff_intake_may_open(in, in->run, &d)) {
+			ff_intake_count(in, in->run, FF_COUNT_not_admitted, 1);
+			ff_intake_native_fail(in, FF_NATIVE_AUTH,
+				"a stream of this name and source is trusted: take another source");
+			return -EACCES;
+		}
 	}
 	for (size_t k = 0; k < h->nstreams; k++) {
 		struct ff_origin d = make_origin(in, h, k, kind);

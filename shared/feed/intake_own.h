@@ -62,8 +62,11 @@ struct ff_intake {
 };
 
 /* The stream of this run; opened (and reopened, if it had vanished) when the intake meets it first.
- * FF_INTAKE_NOWHERE when there is no room for it. */
+ * FF_INTAKE_NOWHERE when there is no room for it, or it is trusted and the peer is not (counted as
+ * not_admitted). */
 size_t ff_intake_open(struct ff_intake *in, struct ff_run *run, const struct ff_origin *origin);
+bool ff_intake_may_open(
+	const struct ff_intake *in, const struct ff_run *run, const struct ff_origin *origin);
 size_t ff_intake_find(struct ff_intake *in, const struct ff_run *run, struct ff_str node,
 		      struct ff_str name, const char *source);
 /* Bytes of streams[i] that stand at its pos. */

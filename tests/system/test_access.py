@@ -167,6 +167,32 @@ def test_second_user_forges(t):
         ada.check(f"a hello with {more}")
 
 
+def test_owner_speaks_as_the_kernel(t):
+    """What root says of a job's host is believed; what the job's owner then says in the same stream is not taken."""
+    daemon = shared(t)
+    xid = "NVRM: Xid (PCI:0000:%s:00): 79, GPU has fallen off the bus."
+    for job, uids in (("root-first", (None, ADA)), ("ada-first", (ADA, None))):
+        as_user(ADA, run_job, daemon, job)
+        row = {"job": job, "kind": "kernel", "node": "node-a", "stream": "kern.log", "source": "k"}
+        before = daemon.status()["counters"]["not_admitted"]
+        for n, uid in enumerate(uids):
+            raw = objects({**row, "message": xid % f"{n + 1}b"})
+            told(daemon, raw) if uid is None else as_user(uid, told, daemon, raw)
+
+        def kernel():
+            rows = [json.loads(x) for x in daemon.api.get(f"/v1/jobs/{job}/export").body.decode().splitlines()]
+            texts = [x["message"] for x in rows if x.get("stream") == "kern.log" and "message" in x]
+            trusted = not any(x.get("stream") == "kern.log" and x.get("trusted") is False for x in rows)
+            return len(texts), trusted
+
+        if uids[0] is None:
+            poll.until("a count", lambda: daemon.status()["counters"]["not_admitted"] > before)
+            t.same(kernel()[0], 1, "lines of the trusted stream")
+        else:
+            poll.until("both lines", lambda: kernel() == (2, False))
+            t.same(daemon.status()["counters"]["not_admitted"], before, "refused")
+
+
 def test_second_user_takes_over(t):
     """A live stream stays with whom it has: a hello of its source and name by somebody else closes nothing."""
     daemon = shared(t)
@@ -797,6 +823,6 @@ def test_socket_files(t):
 
 
 if __name__ == "__main__":
-    trial.main(__doc__, test_user_fills_no_table, test_user_takes_all_places, test_user_paints_no_terminal, test_user_stops_no_joining, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_second_user_takes_over, test_runs_of_several_owners,
+    trial.main(__doc__, test_user_fills_no_table, test_user_takes_all_places, test_user_paints_no_terminal, test_user_stops_no_joining, test_second_user_reads, test_second_user_ends, test_second_user_forges, test_owner_speaks_as_the_kernel, test_second_user_takes_over, test_runs_of_several_owners,
                test_reserved_jobs, test_owner_stays, test_owner_is_named, test_owner_is_not_stolen, test_owner_of_files, test_admin_group, test_tcp_without_token, test_tcp_tokens, test_token_file, test_open_tcp,
                test_http_without_token, test_http_tokens, test_tokens_are_taken_away, test_http_of_browsers, test_http_crowd, test_api_listen_needs_tokens, test_socket_files)

@@ -1161,6 +1161,44 @@ START_TEST(test_trust)
 }
 END_TEST
 
+/* ---- whose stream it is */
+
+static void say_kernel(bool trusted, bool native, const char *text)
+{
+	struct ff_intake_options o = {.peer = "p", .trusted = trusted};
+	struct ff_intake *in = ff_intake_create(&runs, &o, &ops, NULL);
+	struct ff_buf line = {0};
+	ff_buf_addz(&line, native ? "{\"event\":\"hello\",\"protocol\":\"firstfault/1\",\"lines\":"
+				    "\"plain\",\"job\":\"j\",\"node\":\"n\",\"source\":\"s\","
+				    "\"streams\":[\"x\"],\"kind\":\"kernel\"}\n"
+				  : "{\"job\":\"j\",\"node\":\"n\",\"source\":\"s\",\"stream\":"
+				    "\"x\",\"kind\":\"kernel\",\"message\":\"");
+	ff_buf_addf(&line, native ? "%s\n" : "%s\"}\n", text);
+	feed(in, line.p);
+	ff_buf_finish(&line);
+	ff_intake_destroy(in);
+}
+
+/* The first that feeds a stream decides; who is not believed feeds none that is. */
+START_TEST(test_trust_stays_with_the_first)
+{
+	bool first = _i & 1, native = _i & 2, again = _i & 4;
+	say_kernel(first, native, "one");
+	const struct ff_stream *s = runs.runs[0]->job->streams[0];
+	uint64_t fed = s->fed;
+	ck_assert_uint_gt(fed, 0);
+	ck_assert_int_eq(s->origin.trusted, first);
+	say_kernel(!first, again, "another");
+	ck_assert_uint_eq(runs.runs[0]->job->nstreams, 1);
+	ck_assert_int_eq(s->origin.trusted, first);
+	ck_assert_int_eq(s->fed > fed, !first);
+	ck_assert_uint_eq(runs.runs[0]->job->counts[FF_COUNT_not_admitted], first);
+	ck_assert_int_eq(strstr(replies.p ? replies.p : "", "\"auth\"") != NULL, first && again);
+	say_kernel(first, native, "and the first again");
+	ck_assert_int_eq(s->origin.trusted, first);
+}
+END_TEST
+
 /* ---- text of a known file */
 
 START_TEST(test_origin)
@@ -1463,6 +1501,7 @@ int main(void)
 	tcase_add_test(tc, test_native_runs);
 	tcase_add_test(tc, test_native_admit);
 	LOOP(tc, test_trust, N(trusts));
+	LOOP(tc, test_trust_stays_with_the_first, 8);
 	tcase_add_test(tc, test_origin);
 	tcase_add_loop_test(tc, test_file_of_objects, 0,
 		(int)(sizeof file_rows / sizeof file_rows[0]));
