@@ -18,7 +18,8 @@ struct nodes {
 	struct ff_run **heard; /* since the last look */
 	size_t nheard, cheard;
 	struct ff_run **news; /* of these nodes runs are told; NULL: none is due */
-	size_t nnews, next;   /* index of the next run */
+	size_t nnews;
+	uint32_t next;        /* number of the run to go on with */
 	ff_usec until_us;     /* monotonic */
 };
 
@@ -76,7 +77,7 @@ static void take_heard(struct nodes *n)
 			n->news[n->nnews++] = node;
 		}
 	}
-	n->next = n->nnews ? 0 : SIZE_MAX;
+	n->next = n->nnews ? 0 : UINT32_MAX;
 }
 
 /* Some of the runs at a time: the loop has others to serve. */
@@ -87,11 +88,11 @@ static void on_news(uv_timer_t *timer)
 		take_heard(n);
 	}
 	n->until_us = clock_mono() + TURN_US;
-	if (n->next != SIZE_MAX) {
+	if (n->next != UINT32_MAX) {
 		n->next = ff_nodes_news(&n->d->runs, n->next, n->news, n->nnews, clock_wall(),
 			on_joined, n);
 	}
-	if (n->next != SIZE_MAX) {
+	if (n->next != UINT32_MAX) {
 		uv_timer_start(timer, on_news, 1, 0);
 		return;
 	}

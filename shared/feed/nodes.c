@@ -531,18 +531,19 @@ void ff_nodes_join_all(struct ff_runs *r)
 	}
 }
 
-size_t ff_nodes_news(struct ff_runs *r, size_t from, struct ff_run *const *nodes, size_t n,
+uint32_t ff_nodes_news(struct ff_runs *r, uint32_t from, struct ff_run *const *nodes, size_t n,
 	ff_usec now_us, ff_nodes_fn *changed, void *ud)
 {
 	begin_round(r);
-	for (size_t i = from; i < r->nruns; i++) {
+	for (size_t i = ff_runs_below(r, from); i < r->nruns; i++) {
+		uint32_t number = r->runs[i]->number;
 		bool any = false;
 		for (size_t k = 0; k < n; k++) {
 			any |= join_node(r, r->runs[i], nodes[k], now_us);
 		}
 		if (!changed(ud, any ? r->runs[i] : NULL)) {
-			return i + 1;
+			return number + 1;
 		}
 	}
-	return SIZE_MAX;
+	return UINT32_MAX;
 }

@@ -58,11 +58,12 @@ bool ff_nodes_join(struct ff_runs *r, struct ff_run *run, ff_usec now_us);
 void ff_nodes_join_all(struct ff_runs *r);
 /* Has this node events that it had not when this was asked last? */
 bool ff_node_has_news(struct ff_run *node);
-/* Joins the runs that news of these nodes may be about, from this index on. changed is called after
- * each, with NULL if nothing changed; it feeds nothing, and says whether to go on. Returns the
- * index to go on with, SIZE_MAX behind the last. */
+/* Joins the runs that news of these nodes may be about, from this run's number on. changed is
+ * called after each, with NULL if nothing changed; it feeds nothing, and says whether to go on.
+ * Returns the number to go on with, whatever runs come and go until then; UINT32_MAX behind the
+ * last. */
 typedef bool ff_nodes_fn(void *ud, struct ff_run *run);
-size_t ff_nodes_news(struct ff_runs *r, size_t from, struct ff_run *const *nodes, size_t n,
+uint32_t ff_nodes_news(struct ff_runs *r, uint32_t from, struct ff_run *const *nodes, size_t n,
 	ff_usec now_us, ff_nodes_fn *changed, void *ud);
 /* Forgets what is too old or too much. True if anything went: node->job->streams are dirty then. */
 bool ff_node_expire(struct ff_runs *r, struct ff_run *node, ff_usec now_us);

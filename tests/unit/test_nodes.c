@@ -568,6 +568,32 @@ START_TEST(test_nodes_refused)
 }
 END_TEST
 
+static bool on_one(void *ud, struct ff_run *run)
+{
+	*(size_t *)ud += run != NULL;
+	return false;
+}
+
+/* A run that goes between two turns takes no other's turn with it. */
+START_TEST(test_news_in_turns)
+{
+	static const char *const jobs[] = {"1", "2", "3", "4"};
+	size_t gone = (size_t)_i, changed = 0, turns = 0;
+	for (size_t i = 0; i < N(jobs); i++) {
+		feed_job(jobs[i], "a", true);
+	}
+	feed_kernel("a", 150, GONE);
+	uint32_t next = ff_nodes_news(&runs, 0, runs.nodes, 1, FF_TIME_NONE, on_one, &changed);
+	next = ff_nodes_news(&runs, next, runs.nodes, 1, FF_TIME_NONE, on_one, &changed);
+	ff_runs_remove(&runs, run_of(jobs[gone]));
+	for (turns = 0; next != UINT32_MAX && turns < 10; turns++) {
+		next = ff_nodes_news(&runs, next, runs.nodes, 1, FF_TIME_NONE, on_one, &changed);
+	}
+	ck_assert_uint_lt(turns, 10);
+	ck_assert_uint_eq(changed, gone < 2 ? 4 : 3);
+}
+END_TEST
+
 /* One user's words fill neither the places nor the room of what root says. */
 START_TEST(test_user_takes_no_place)
 {
@@ -689,6 +715,7 @@ int main(void)
 	tcase_add_loop_test(t, test_cap, 0, 3);
 	tcase_add_test(t, test_jobs_apart);
 	tcase_add_test(t, test_nodes_refused);
+	tcase_add_loop_test(t, test_news_in_turns, 0, 4);
 	tcase_add_test(t, test_user_takes_no_place);
 	tcase_add_test(t, test_fits_cut);
 	tcase_add_test(t, test_view_folds);
