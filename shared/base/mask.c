@@ -17,11 +17,12 @@
  *	jwt     eyJ and 16, with a dot
  *	gitlab  glpat- and 20: GitLab
  *	nvidia  nvapi- and 20: NVIDIA NGC
- *	slack   xoxb-, xoxp- and others of one letter, xapp-, and 20
+ *	slack   xoxb-, xoxp- and others of one letter, xapp-, and 20; the path of a webhook
  *	bearer  what follows Bearer or Basic and a blank, 16 and a digit
  *	url     a password in SCHEME://USER:PASSWORD@
  *	azure   what follows sig=, 40
- *	key     what follows a name that says so (names[]) and '=' or ':', or such an option
+ *	key     what follows a name that says so (names[]) and '=', ':' or an arrow, in a tuple,
+ *	        such an option, `setenv NAME`; a netrc's password
  *	pem     the lines of a private key; also those whose BEGIN is not there, told by their
  *	        form: a window of a log may begin inside one, and other ranks' lines stand between
  */
@@ -344,6 +345,17 @@ static struct found at_slack(struct ff_str s, size_t at)
 	return fronted(s, at, FF_STR("xapp-"), NAME, 20, DIGIT, "slack");
 }
 
+/* The path of a webhook, which is its key: `at` is behind the dot of "hooks." (Slack's "Sending
+ * messages using incoming webhooks": its URL contains a secret). */
+static struct found at_hook(struct ff_str s, size_t at)
+{
+	struct ff_str host = FF_STR("slack.com/services/"), rest = ff_str_skip(s, at);
+	bool hook = follows(s, at, FF_STR("hooks.")) && ff_str_starts(rest, host);
+	size_t from = at + host.n;
+	return (struct found){
+		from, hook ? telling_span(s, from, NAME | WORD, 20, DIGIT) : 0, "slack"};
+}
+
 /* sk-, glpat-, nvapi-, xoxb-: words of prose may be joined by hyphens too, so a digit has to be
  * there. */
 static struct found at_hyphen(struct ff_str s, size_t at)
@@ -434,7 +446,41 @@ static size_t login_before(struct ff_str s, size_t at)
 	return at;
 }
 
-/* The 40 hexadecimal digits behind `wandb login`. */
+/* Where the setenv, export or ENV begins behind which the name or its end at s.p[at] stands; `at`:
+ * nothing does. */
+static size_t setter_before(struct ff_str s, size_t at)
+{
+	static const struct ff_str words[] = {{"setenv", 6}, {"export", 6}, {"ENV", 3}};
+	size_t end = run_before(s, at, QUOTE, SEPARATORS);
+	for (size_t i = 0; i < sizeof words / sizeof *words && end < at; i++) {
+		if (follows(s, end, words[i])) {
+			return end - words[i].n;
+		}
+	}
+	return at;
+}
+
+/* Where a netrc's `login USER ` begins that ends before s.p[at], or the part of it that is there;
+ * `at`: none does. */
+static size_t netrc_before(struct ff_str s, size_t at)
+{
+	size_t end = run_before(s, at, QUOTE, SEPARATORS);
+	size_t user = run_before(s, end, ANY, NAME_MOST);
+	size_t login = run_before(s, user, QUOTE, SEPARATORS);
+	if (end < at && follows(s, end, FF_STR("login"))) {
+		return end - 5;
+	}
+	return login < user && follows(s, login, FF_STR("login")) ? login - 5 : at;
+}
+
+/* Where the arrow begins that ends before s.p[at], -> or =>; `at`: none does. */
+static size_t arrow_before(struct ff_str s, size_t at)
+{
+	bool arrow = at >= 2 && s.p[at - 1] == '>' && (s.p[at - 2] == '-' || s.p[at - 2] == '=');
+	return arrow ? at - 2 : at;
+}
+
+/* The 40 hexadecimal digits behind `wandb login`, or of a netrc's line of its own. */
 static struct found at_login(struct ff_str s, size_t at)
 {
 	size_t n = 0, from = at;
@@ -444,16 +490,50 @@ static struct found at_login(struct ff_str s, size_t at)
 	if (n != 40 || (at + n < s.n && is(s.p[at + n], ALNUM))) {
 		return (struct found){0};
 	}
+	if (follows(s, at, FF_STR("password "))) {
+		return (struct found){at, n, "wandb"};
+	}
 	for (size_t k = 0; k < 3 && !follows(s, from, FF_STR("wandb login ")); k++) {
 		from = login_before(s, from);
 	}
 	return (struct found){at, follows(s, from, FF_STR("wandb login ")) ? n : 0, "wandb"};
 }
 
+/* The least length of a value at s.p[from] whose name ends before s.p[at] with no '=' or ':' in
+ * between, and what it has to hold; 0: nothing says that it is one. */
+static unsigned apart(struct ff_str s, size_t at, size_t from, unsigned *need)
+{
+	size_t end = at, blank = run_before(s, at, QUOTE, SEPARATORS);
+	size_t arrow = arrow_before(s, blank);
+	bool quoted = from > at && memchr("\"'", s.p[from - 1], 2);
+	if (arrow < blank) {
+		*need = quoted ? 0 : DIGIT;
+		return value_of(s, run_before(s, arrow, QUOTE, SEPARATORS));
+	}
+	while (end > 0 && at - end < SEPARATORS &&
+		(is(s.p[end - 1], QUOTE) || s.p[end - 1] == ',')) {
+		end--;
+	}
+	unsigned least = end > 0 ? value_of(s, end) : 0;
+	size_t name = least ? run_before(s, end, NAME, NAME_MOST) : 0;
+	if (!least || option_before(s, at) < at) {
+		return least;
+	}
+	if (end == blank && setter_before(s, name) < name) {
+		return is(s.p[end - 1], UPPER) ? least : 0; /* not the words of a sentence */
+	}
+	*need = DIGIT; /* names stand in lists and sentences too */
+	if (end == blank && netrc_before(s, name) < name && follows(s, end, FF_STR("password"))) {
+		return least;
+	}
+	return quoted && end < blank && s.p[end] == s.p[from - 1] && s.p[end + 1] == ',' ? least
+											 : 0;
+}
+
 /* The word behind Bearer or the like, or behind an option: `at` is behind the blank. */
 static struct found at_blank(struct ff_str s, size_t at)
 {
-	if (s.p[at - 2] == 'n') {
+	if (s.p[at - 2] == 'n' || s.p[at - 2] == 'd') {
 		struct found key = at_login(s, at);
 		if (key.n) {
 			return key;
@@ -471,12 +551,8 @@ static struct found at_blank(struct ff_str s, size_t at)
 	while (from < s.n && from - at < SEPARATORS && is(s.p[from], QUOTE)) {
 		from++;
 	}
-	bool value = from < s.n && s.p[from] != '-' && option_before(s, at) < at;
-	size_t end = at - 1;
-	while (value && (is(s.p[end - 1], QUOTE) || s.p[end - 1] == ',')) {
-		end--;
-	}
-	return (struct found){from, value ? value_span(s, from, value_of(s, end), 0) : 0, "key"};
+	unsigned need = 0, least = from < s.n && s.p[from] != '-' ? apart(s, at, from, &need) : 0;
+	return (struct found){from, least ? value_span(s, from, least, need) : 0, "key"};
 }
 
 /* The password before an '@': of an address with a scheme, without blanks and slashes in it. The
@@ -649,7 +725,9 @@ static struct found look(struct ff_str s, size_t i)
 	switch (s.p[i]) {
 	case '_': return at_underscore(s, i + 1);
 	case '-': return at_hyphen(s, i + 1);
-	case '.': return fronted(s, i + 1, FF_STR("ya29."), NAME, 20, 0, "gcp");
+	case '.':
+		return s.p[i - 1] == 's' ? at_hook(s, i + 1)
+					 : fronted(s, i + 1, FF_STR("ya29."), NAME, 20, 0, "gcp");
 	case 'I': return at_capital(s, i + 1);
 	case 'J': return fronted(s, i + 1, FF_STR("eyJ"), TOKEN, 16, DOT, "jwt");
 	case ' ': return at_blank(s, i + 1);
@@ -666,10 +744,10 @@ static struct found look(struct ff_str s, size_t i)
 enum pair {
 	PAIR_UNDER = 1,   /* hf_ gh?_ github_pat_ wandb_v1_ */
 	PAIR_HYPHEN = 2,  /* sk- glpat- nvapi- xoxb- and -----BEGIN */
-	PAIR_DOT = 4,     /* ya29. */
+	PAIR_DOT = 4,     /* ya29. hooks. */
 	PAIR_I = 8,       /* AKIA ASIA AIza */
 	PAIR_J = 16,      /* eyJ */
-	PAIR_BLANK = 32,  /* the ends of Bearer, Basic, Token, names[], lists */
+	PAIR_BLANK = 32,  /* the ends of Bearer, Basic, Token, names[], lists, arrows */
 	PAIR_ANY = 64,    /* behind any byte: an '@', the end of a line */
 	PAIR_VALUE = 128, /* the ends of names[], blanks and quotes */
 };
@@ -696,6 +774,7 @@ static const unsigned char firsts[256] = {
 	['-'] = PAIR_HYPHEN,
 	['1'] = PAIR_UNDER,
 	['9'] = PAIR_DOT,
+	['>'] = PAIR_BLANK,
 	['A'] = PAIR_I,
 	['C'] = PAIR_BLANK,
 	['D'] = PAIR_BLANK | PAIR_VALUE,
@@ -720,7 +799,7 @@ static const unsigned char firsts[256] = {
 	['o'] = PAIR_UNDER | PAIR_HYPHEN,
 	['p'] = PAIR_UNDER | PAIR_HYPHEN,
 	['r'] = PAIR_UNDER | PAIR_BLANK | PAIR_HYPHEN,
-	['s'] = PAIR_UNDER | PAIR_VALUE | PAIR_HYPHEN,
+	['s'] = PAIR_UNDER | PAIR_VALUE | PAIR_HYPHEN | PAIR_DOT,
 	['t'] = PAIR_UNDER | PAIR_HYPHEN | PAIR_BLANK | PAIR_VALUE,
 	['u'] = PAIR_UNDER,
 	['y'] = PAIR_J | PAIR_BLANK | PAIR_VALUE,
@@ -833,7 +912,13 @@ static size_t introduced(struct ff_str s, size_t at)
 	if (scheme < name || option < at) {
 		return scheme < name ? scheme : option;
 	}
-	if (name > 0 && (s.p[name - 1] == '=' || s.p[name - 1] == ':')) {
+	size_t setter = setter_before(s, at), netrc = netrc_before(s, at);
+	if (setter < at || netrc < at) {
+		return setter < netrc ? setter : netrc;
+	}
+	if (arrow_before(s, name) < name) {
+		name = run_before(s, name - 2, QUOTE, SEPARATORS);
+	} else if (name > 0 && memchr("=:,", s.p[name - 1], 3)) {
 		name = run_before(s, name - 1, QUOTE, SEPARATORS);
 	}
 	return value_of(s, name) ? run_before(s, name, NAME, NAME_MOST) : at;
@@ -861,7 +946,7 @@ bool ff_mask_is_front(const char *p, size_t n)
 	static const char *const fronts[] = {"hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
 		"github_pat_", "wandb_v1_", "sk-", "glpat-", "nvapi-", "AKIA", "ASIA", "AIza",
 		"xoxb-", "xoxp-", "xoxa-", "xoxs-", "xoxe-", "xoxr-", "xapp-", "wandb login ",
-		"ya29.", "eyJ", "Bearer ", "bearer ", "BEARER ", PEM_BEGIN, "://"};
+		"ya29.", "eyJ", "hooks.slack.com/services/", "Bearer ", "bearer ", "BEARER ", PEM_BEGIN, "://"};
 	struct ff_str s = {n ? p : "", n};
 	for (size_t i = 0; i < n; i++) {
 		bool start = p[i] == ':' || is_start(s, i);
