@@ -267,6 +267,13 @@ static bool has_id(const struct ff_reach *r, struct ff_str id)
 	return false;
 }
 
+bool ff_reach_is_named(
+	const struct ff_reach *r, enum ff_stream_kind kind, const struct ff_event *e)
+{
+	struct ff_str id = job_named(kind, e);
+	return id.n && ff_str_eqz(id, r->job->facts.job);
+}
+
 static void see_names(struct ff_reach *r)
 {
 	for (size_t i = 0; i < r->t.nall && r->nids < ID_MOST; i++) {

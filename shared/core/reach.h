@@ -46,6 +46,9 @@ uint64_t ff_reach_state(const struct ff_job *job);
 /* The run's own spelling of this host ("gpu07" for "gpu07.example.org" and the other way round);
  * NULL: not one of its nodes. */
 const char *ff_reach_node(const struct ff_reach *r, struct ff_str host);
+/* Does the event name this very job, by the id that it has, not by what its own lines call it? */
+bool ff_reach_is_named(
+	const struct ff_reach *r, enum ff_stream_kind kind, const struct ff_event *e);
 /* host: of the event's stream; empty if nobody declared it. */
 enum ff_fit ff_reach_fit(struct ff_reach *r, struct ff_str host, enum ff_stream_kind kind,
 	const struct ff_event *e);

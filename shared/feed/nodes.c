@@ -401,9 +401,17 @@ static void find_rivals(struct join *j)
 	j->asked = true;
 }
 
-/* How many runs the event fits as well as this one; 0: it is not this one's. */
+/* What a stranger's run says of itself is not known to be so: it takes no line away. */
+static bool is_stranger(const struct ff_runs *r, const struct ff_run *a, const struct ff_run *b)
+{
+	return r->owner && r->owner(a) != r->owner(b);
+}
+
+/* How many runs the event fits as well as this one, or better where that is only a stranger's
+ * word; 0: it is not this one's. */
 static size_t count_fits(struct join *j, enum ff_stream_kind kind, const struct ff_event *e)
 {
+	bool named = ff_reach_is_named(reach_of(j->r, j->run), kind, e);
 	enum ff_fit fit = ff_reach_fit(reach_of(j->r, j->run), j->host, kind, e);
 	size_t n = 1;
 	if (fit == FF_FIT_NONE || (fit == FF_FIT_UNTIMED && !is_lone(j->r))) {
@@ -416,11 +424,20 @@ static size_t count_fits(struct join *j, enum ff_stream_kind kind, const struct 
 	}
 	j->fits += j->nrivals;
 	for (size_t i = 0; i < j->nrivals; i++) {
-		enum ff_fit other = ff_reach_fit(reach_of(j->r, j->rivals[i]), j->host, kind, e);
-		if (other > fit) {
+		struct ff_reach *rival = reach_of(j->r, j->rivals[i]);
+		enum ff_fit other = ff_reach_fit(rival, j->host, kind, e);
+		bool other_named = other != FF_FIT_NONE && ff_reach_is_named(rival, kind, e);
+		bool stranger = is_stranger(j->r, j->run, j->rivals[i]);
+		if (stranger && named != other_named) { /* an id is the daemon's word for a job */
+			if (other_named) {
+				return 0;
+			}
+			continue;
+		}
+		if (other > fit && !stranger) {
 			return 0;
 		}
-		n += other == fit;
+		n += other >= fit;
 	}
 	return n;
 }

@@ -19,9 +19,11 @@
  * evidence, which it carries. Of the text itself only as much is kept as a restart reads again.
  *
  * Of several runs that a line fits, the one with a proof (job id, pid, device) gets it alone; then
- * those in whose time it lies; then those near it. If it fits several alike, each gets it with the
- * field `jobs`: how many. Such a line decides nothing while the run's own evidence does, and makes
- * `possible` at most (core/rules.c).
+ * those in whose time it lies; then those near it. Between runs of different owners only the job's
+ * own id decides so: what a stranger's run says of itself (node, time, pid, device, other ids)
+ * makes a line shared, and takes it from no run that it fits too. If it fits several alike, each
+ * gets it with the field `jobs`: how many. Such a line decides nothing while the run's own evidence
+ * does, and makes `possible` at most (core/rules.c).
  *
  * Who may speak. What root, the daemon's user or an administrator says of a node is trusted (law
  * 11) and joins any run. Another user's words are kept apart under that user and join only runs of

@@ -430,6 +430,48 @@ START_TEST(test_owners)
 }
 END_TEST
 
+/* What a stranger's run claims takes no line away; among one's own runs the better fit has it. */
+static const struct {
+	const char *line;
+	double seconds;
+	size_t victim, jobs; /* events of it, and their field */
+	size_t eve;
+} claims[] = {
+	{KILL(41, "/x"), 150, 1, 2, 1},                              /* its pid */
+	{"NVRM: Xid (PCI:0000:1b:00): 79, gone", 230, 1, 2, 1},      /* its time */
+	{KILL(41, "/slurm/uid_0/job_1/step_0"), 150, 1, 0, 0},       /* its id and pid */
+	{KILL(41, "/slurm/uid_0/job_2-eve/step_0"), 150, 0, 0, 0},   /* nobody's */
+};
+
+START_TEST(test_strangers_claims)
+{
+	struct ff_intake *in = open_intake(true, 0);
+	bool strangers = _i < (int)N(claims);
+	size_t i = (size_t)_i % N(claims);
+	runs.owner = strangers ? owner_of : NULL;
+	feed_job("1", "a", true);
+	feed_job("2-eve", "a", false);
+	say(in, T, "{\"job\":\"2-eve\",\"rank\":0,\"node\":\"a\",%s,\"message\":\"x\"}", at(300));
+	say(in, T,
+		"{\"job\":\"2-eve\",\"kind\":\"kernel\",\"node\":\"a\",%s,\"message\":\"" KILL(
+			99, "/slurm/uid_0/job_1/step_0") "\"}",
+		at(140));
+	ff_intake_destroy(in);
+	feed_pid("2-eve", 41);
+	feed_kernel("a", claims[i].seconds, claims[i].line);
+	if (!strangers) {
+		ck_assert_uint_eq(joined("1"), i == 2); /* as good as the other's */
+		return;
+	}
+	ck_assert_uint_eq(joined("1"), claims[i].victim);
+	ck_assert_uint_eq(joined("2-eve"), claims[i].eve);
+	if (claims[i].victim) {
+		ck_assert_int_eq(ff_event_int(&view("1")->events[0], FF_F_jobs, 0),
+			(int64_t)claims[i].jobs);
+	}
+}
+END_TEST
+
 /* ---- a journal */
 
 static const char *const journals[] = {
@@ -709,6 +751,7 @@ int main(void)
 	tcase_add_test(t, test_in_beats_near);
 	tcase_add_loop_test(t, test_controller, 0, N(controller));
 	tcase_add_test(t, test_owners);
+	tcase_add_loop_test(t, test_strangers_claims, 0, 2 * (int)N(claims));
 	tcase_add_loop_test(t, test_journal, 0, 6);
 	tcase_add_test(t, test_late);
 	tcase_add_test(t, test_expire);
