@@ -45,7 +45,8 @@ static struct ff_intake *open_intake(bool trusted, int64_t uid)
 	return ff_intake_create(&runs, &o, NULL, NULL);
 }
 
-static void say(struct ff_intake *in, ff_usec now, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void say(
+	struct ff_intake *in, ff_usec now, const char *fmt, ...)
 {
 	char line[1024];
 	va_list args;
