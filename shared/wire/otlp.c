@@ -92,9 +92,11 @@ static bool fail(struct walk *w, const char *what)
 
 /* ---- AnyValue */
 
+/* A value that is not there is empty: null plus nothing is not for C. */
 static struct ff_reader reader(const struct ff_value *v)
 {
-	return (struct ff_reader){v->raw.p, v->raw.p + v->raw.n};
+	const char *p = v->raw.n ? v->raw.p : "";
+	return (struct ff_reader){p, p + v->raw.n};
 }
 
 /* {"stringValue":...}: the name of its kind and the value. False: it is empty, or none. */
