@@ -23,7 +23,7 @@
 
 /* A stream: all that the reading thread needs to know. */
 struct part {
-	uint32_t number;
+	uint32_t number; /* first: segment_find */
 	struct ff_buf head; /* of its objects, up to the first comma behind what names it */
 	int32_t rank, local_rank, attempt;
 	uint64_t end; /* bytes of it that are known */
@@ -79,20 +79,9 @@ static void export_destroy(struct export *e)
 
 /* ---- in the reading thread */
 
-static int by_number(const void *key, const void *p)
-{
-	uint32_t a = *(const uint32_t *)key, b = ((const struct part *)p)->number;
-	return a < b ? -1 : a > b;
-}
-
 static struct part *find_part(struct export *e, uint32_t number)
 {
-	return e->n ? bsearch(&number, e->v, e->n, sizeof *e->v, by_number) : NULL;
-}
-
-static bool is_before(struct segment_place a, struct segment_place b)
-{
-	return a.number != b.number ? a.number < b.number : a.at < b.at;
+	return segment_find(e->v, e->n, sizeof *e->v, number);
 }
 
 static void put(struct export *e, const struct part *p, uint64_t at, ff_usec us,
@@ -119,7 +108,7 @@ static void close_line(struct export *e, struct part *p, bool show)
 static void take_line(struct export *e, struct part *p, const struct segment_frame *f,
 	const struct segment_line *line, uint64_t at, struct segment_place place)
 {
-	bool show = !is_before(place, e->to);
+	bool show = !segment_is_before(place, e->to);
 	if (p->open && at != p->next) {
 		close_line(e, p, show); /* the rest of it is missing */
 	}
@@ -175,7 +164,7 @@ static void read_segments(struct export *e)
 	}
 	e->to = e->from;
 	for (size_t i = 0; i < e->n; i++) { /* lines that go on: their fronts are read again */
-		if (e->v[i].open && is_before(e->v[i].place, e->from)) {
+		if (e->v[i].open && segment_is_before(e->v[i].place, e->from)) {
 			e->from = e->v[i].place;
 		}
 	}

@@ -31,7 +31,7 @@ struct one {
 
 /* A stream that is followed: all that the reading thread needs to know. */
 struct part {
-	uint32_t number;
+	uint32_t number; /* first: segment_find */
 	char *key;
 	uint64_t next; /* the first byte that was not shown: a line begins there */
 	uint64_t end;  /* bytes of it that are known */
@@ -91,20 +91,9 @@ static void follow_destroy(struct follow *f)
 
 /* ---- in the reading thread */
 
-static int by_number(const void *key, const void *p)
-{
-	uint32_t a = *(const uint32_t *)key, b = ((const struct part *)p)->number;
-	return a < b ? -1 : a > b;
-}
-
 static struct part *find_part(struct follow *f, uint32_t number)
 {
-	return f->n ? bsearch(&number, f->v, f->n, sizeof *f->v, by_number) : NULL;
-}
-
-static bool is_before(struct segment_place a, struct segment_place b)
-{
-	return a.number != b.number ? a.number < b.number : a.at < b.at;
+	return segment_find(f->v, f->n, sizeof *f->v, number);
 }
 
 /* A line for the answer; the first page has the last ones only. */
@@ -200,7 +189,7 @@ static void read_segments(struct follow *f)
 		struct part *p = &f->v[i];
 		if (p->is_over && !p->path && !f->more) {
 			close_line(f, p);
-		} else if (p->open && is_before(p->place, f->from)) {
+		} else if (p->open && segment_is_before(p->place, f->from)) {
 			f->from = p->place; /* its front is read again */
 		}
 	}

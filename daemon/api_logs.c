@@ -26,7 +26,7 @@
 
 /* A stream whose lines are wanted: all that the reading thread needs to know. */
 struct wanted {
-	uint32_t number;
+	uint32_t number; /* first: segment_find */
 	char *key;
 	uint64_t end;           /* bytes of it that are known */
 	uint64_t anchor_offset; /* a byte of which the line's number is known */
@@ -67,15 +67,9 @@ static void logs_destroy(struct logs *l)
 
 /* ---- in the reading thread */
 
-static int by_number(const void *key, const void *p)
-{
-	uint32_t a = *(const uint32_t *)key, b = ((const struct wanted *)p)->number;
-	return a < b ? -1 : a > b;
-}
-
 static struct wanted *find_wanted(struct logs *l, uint32_t number)
 {
-	return l->n ? bsearch(&number, l->v, l->n, sizeof *l->v, by_number) : NULL;
+	return segment_find(l->v, l->n, sizeof *l->v, number);
 }
 
 static bool is_all_done(const struct logs *l)

@@ -214,6 +214,22 @@ bool segment_take_line(struct ff_str *lines, struct segment_line *ret)
 	return true;
 }
 
+bool segment_is_before(struct segment_place a, struct segment_place b)
+{
+	return a.number != b.number ? a.number < b.number : a.at < b.at;
+}
+
+static int by_number(const void *key, const void *element)
+{
+	uint32_t a = *(const uint32_t *)key, b = *(const uint32_t *)element;
+	return a < b ? -1 : a > b;
+}
+
+void *segment_find(void *v, size_t n, size_t size, uint32_t number)
+{
+	return n ? bsearch(&number, v, n, size, by_number) : NULL;
+}
+
 void segment_folder(const char *state, uint32_t run, struct ff_buf *out)
 {
 	ff_buf_addf(out, "%s/segments/%u", state, run);

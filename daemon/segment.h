@@ -60,6 +60,12 @@ struct segment_place {
 	uint64_t at;     /* bytes into it */
 };
 
+bool segment_is_before(struct segment_place a, struct segment_place b);
+
+/* Whoever reads for some streams looks up whose a frame is: the element of v, which is ordered by
+ * its first member, the uint32_t number of a stream; NULL if there is none. */
+void *segment_find(void *v, size_t n, size_t size, uint32_t number);
+
 struct segment_range {
 	uint32_t first;           /* oldest file that is there */
 	struct segment_place end; /* behind the last committed byte */

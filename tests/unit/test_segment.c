@@ -155,6 +155,34 @@ END_TEST
 
 #define LOOP(tc, fn, n) tcase_add_loop_test(tc, fn, 0, (int)(n))
 
+START_TEST(test_find)
+{
+	struct {
+		uint32_t number;
+		const char *name;
+	} v[] = {{1, "a"}, {4, "b"}, {4000000000u, "c"}};
+	for (size_t n = 0; n <= 3; n++) {
+		for (size_t i = 0; i < 3; i++) {
+			void *got = segment_find(v, n, sizeof *v, v[i].number);
+			ck_assert_ptr_eq(got, i < n ? &v[i] : NULL);
+		}
+		ck_assert_ptr_null(segment_find(v, n, sizeof *v, 3));
+	}
+	ck_assert_ptr_null(segment_find(NULL, 0, sizeof *v, 1));
+}
+END_TEST
+
+START_TEST(test_is_before)
+{
+	const struct segment_place v[] = {{1, 0}, {1, 9}, {2, 0}, {2, 5000000000u}, {10, 1}};
+	for (size_t i = 0; i < 5; i++) {
+		for (size_t k = 0; k < 5; k++) {
+			ck_assert_int_eq(segment_is_before(v[i], v[k]), i < k);
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("segment");
@@ -165,6 +193,8 @@ int main(void)
 	LOOP(tc, test_bad_frame, sizeof bad_frames / sizeof bad_frames[0]);
 	LOOP(tc, test_bad_line, sizeof bad_lines / sizeof bad_lines[0]);
 	tcase_add_test(tc, test_path);
+	tcase_add_test(tc, test_find);
+	tcase_add_test(tc, test_is_before);
 	suite_add_tcase(s, tc);
 	SRunner *sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
