@@ -243,7 +243,7 @@ static bool truth_of(const struct ff_value *v)
 
 static void set_labels(struct reading *r, const struct ff_value *labels)
 {
-	struct ff_reader c = {labels->raw.p, labels->raw.p + labels->raw.n};
+	struct ff_reader c = ff_reader_of(labels->raw);
 	struct ff_value name, v;
 	bool first = true;
 	if (labels->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
@@ -257,7 +257,7 @@ static void set_labels(struct reading *r, const struct ff_value *labels)
 /* Fluent Bit's filter kubernetes and Vector's source kubernetes_logs. */
 static void set_kubernetes(struct reading *r, const struct ff_value *object)
 {
-	struct ff_reader c = {object->raw.p, object->raw.p + object->raw.n};
+	struct ff_reader c = ff_reader_of(object->raw);
 	struct ff_value name, v;
 	bool first = true;
 	if (object->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
@@ -477,7 +477,7 @@ static void reset(struct ff_jsonl *o)
 
 int ff_jsonl_parse(struct ff_jsonl *o, struct ff_str line)
 {
-	struct ff_reader c = {line.p, line.p + line.n};
+	struct ff_reader c = ff_reader_of(line);
 	struct reading r = {.o = o,
 		.stamps = {FF_TIME_NONE, FF_TIME_NONE, FF_TIME_NONE, FF_TIME_NONE}};
 	reset(o);

@@ -92,17 +92,10 @@ static bool fail(struct walk *w, const char *what)
 
 /* ---- AnyValue */
 
-/* A value that is not there is empty: null plus nothing is not for C. */
-static struct ff_reader reader(const struct ff_value *v)
-{
-	const char *p = v->raw.n ? v->raw.p : "";
-	return (struct ff_reader){p, p + v->raw.n};
-}
-
 /* {"stringValue":...}: the name of its kind and the value. False: it is empty, or none. */
 static bool read_any(const struct ff_value *v, struct ff_str *ret_kind, struct ff_value *ret)
 {
-	struct ff_reader c = reader(v);
+	struct ff_reader c = ff_reader_of(v->raw);
 	struct ff_value name, value;
 	bool first = true, found = false;
 	if (v->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
@@ -136,7 +129,7 @@ struct list {
 
 static bool list_open(struct list *l, const struct ff_value *v)
 {
-	*l = (struct list){reader(v), true};
+	*l = (struct list){ff_reader_of(v->raw), true};
 	return v->type == FF_VALUE_NESTED && ff_reader_take(&l->c, '[');
 }
 
@@ -148,7 +141,7 @@ static bool list_next(struct list *l, struct ff_value *ret)
 /* The elements of an arrayValue or kvlistValue: {"values":[...]}. */
 static bool list_of(struct list *l, const struct ff_value *v)
 {
-	struct ff_reader c = reader(v);
+	struct ff_reader c = ff_reader_of(v->raw);
 	struct ff_value name, value;
 	bool first = true, found = false;
 	if (v->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
@@ -165,7 +158,7 @@ static bool list_of(struct list *l, const struct ff_value *v)
 /* {"key":K,"value":V} */
 static bool read_pair(const struct ff_value *v, struct ff_value *ret_key, struct ff_value *ret)
 {
-	struct ff_reader c = reader(v);
+	struct ff_reader c = ff_reader_of(v->raw);
 	struct ff_value name, value;
 	bool first = true, has_key = false, has_value = false;
 	if (v->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
@@ -401,7 +394,7 @@ static void identify(struct walk *w, struct attributes *a, struct ff_otlp_record
 
 static bool read_record(struct walk *w, const struct ff_value *record)
 {
-	struct ff_reader c = reader(record);
+	struct ff_reader c = ff_reader_of(record->raw);
 	struct ff_value name, v, body = {FF_VALUE_NULL, {0}, false};
 	struct ff_otlp_record r = {.time = FF_TIME_NONE};
 	struct attributes a = w->resource;
@@ -458,7 +451,7 @@ static bool each(struct walk *w, const struct ff_value *v, const char *what,
 
 static bool read_scope(struct walk *w, const struct ff_value *scope)
 {
-	struct ff_reader c = reader(scope);
+	struct ff_reader c = ff_reader_of(scope->raw);
 	struct ff_value name, v;
 	bool first = true, good = true;
 	if (scope->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
@@ -474,7 +467,7 @@ static bool read_scope(struct walk *w, const struct ff_value *scope)
 
 static bool read_resource(struct walk *w, const struct ff_value *resource)
 {
-	struct ff_reader c = reader(resource);
+	struct ff_reader c = ff_reader_of(resource->raw);
 	struct ff_value name, v;
 	bool first = true, good = true;
 	if (resource->type == FF_VALUE_NULL) {
@@ -495,7 +488,7 @@ static bool read_resource(struct walk *w, const struct ff_value *resource)
 /* Members may stand in any order: who speaks is read before what is said. */
 static bool read_resource_logs(struct walk *w, const struct ff_value *logs)
 {
-	struct ff_reader c = reader(logs);
+	struct ff_reader c = ff_reader_of(logs->raw);
 	struct ff_value name, v, resource = {FF_VALUE_NULL, {0}, false}, scopes = resource;
 	bool first = true;
 	w->resource = (struct attributes){0};
@@ -516,7 +509,7 @@ static bool read_resource_logs(struct walk *w, const struct ff_value *logs)
 
 static bool walk(struct walk *w, const struct ff_value *root)
 {
-	struct ff_reader c = reader(root);
+	struct ff_reader c = ff_reader_of(root->raw);
 	struct ff_value name, v;
 	bool first = true, good = true;
 	if (root->type != FF_VALUE_NESTED || !ff_reader_take(&c, '{')) {
@@ -532,7 +525,7 @@ static bool walk(struct walk *w, const struct ff_value *root)
 
 int ff_otlp_parse(struct ff_str body, ff_otlp_fn fn, void *ud, struct ff_err *err)
 {
-	struct ff_reader c = {body.p, body.p + body.n};
+	struct ff_reader c = ff_reader_of(body);
 	struct walk w = {.ud = ud};
 	struct ff_value root;
 	bool good = ff_reader_value(&c, 0, &root);

@@ -2,6 +2,12 @@
 
 #include "base/limits.h"
 
+struct ff_reader ff_reader_of(struct ff_str s)
+{
+	const char *p = s.n ? s.p : ""; /* null plus nothing is not for C */
+	return (struct ff_reader){p, p + s.n};
+}
+
 void ff_reader_blank(struct ff_reader *c)
 {
 	while (c->p < c->end && (*c->p == ' ' || *c->p == '\t' || *c->p == '\r' || *c->p == '\n')) {

@@ -3,7 +3,7 @@
  * memory: a value is a view, that of an object or array is checked for its form and may be read
  * again from its own bytes. Depth at most FF_JSON_DEPTH. No I/O.
  *
- *	struct ff_reader c = {p, p + n};
+ *	struct ff_reader c = ff_reader_of(text);
  *	bool first = true;
  *	if (ff_reader_take(&c, '{')) {
  *		while (ff_reader_member(&c, &first, &name, &value) == 1) { ... }
@@ -32,6 +32,8 @@ struct ff_value {
 	bool escaped;      /* raw holds a backslash */
 };
 
+/* From the first byte of s, which is borrowed; the empty one may be null. */
+struct ff_reader ff_reader_of(struct ff_str s);
 void ff_reader_blank(struct ff_reader *c);
 /* The byte, if it is the next one. */
 bool ff_reader_take(struct ff_reader *c, char byte);
